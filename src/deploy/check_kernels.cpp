@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <new>
 
 #include "codegen/cpu_features.h"
 #include "graph/interpret_elements.h"
@@ -38,7 +39,7 @@ constexpr unsigned kTimeoutS = 60;  // a call's limit
 constexpr size_t kTextBytes = 400;  // of what is wrong
 constexpr std::byte kOtherFill{0x5a};
 
-enum class CallState : uint8_t { kOpen, kRunning, kRight, kWrong };
+enum class CallState : uint8_t { kOpen, kRunning, kRight, kWrong, kNoMemory };
 
 /// What a child leaves of one call.
 struct CallReport {
@@ -149,21 +150,22 @@ class KernelTrial {
     bool of_values = false;
   };
 
-  /// The fault; nullopt: there is none. An error keeps the kernel from being run.
+  /// The fault; nullopt: there is none. The error: no memory.
   Result<std::optional<Fault>> run() {
     TRY(make_inputs());
     TRY_ASSIGN(output_, place(*call_.at, group_.output));
     TRY_ASSIGN(workspace_, GuardedBuffer::make(call_.kernel->artifact->workspace_bytes));
     if (std::optional<std::string> wrong = call(kUnwritten)) return fault(*wrong, false);
-    const Tensor got = take_output();
+    Tensor got = output();
     const std::optional<std::string> unwritten = find_unwritten(got);
     const DType dtype = got.dtype();
     if (unwritten || !is_float(dtype) || dtype_bytes(dtype) < 2) {
       // The bytes of the filling may also be a value: what another filling changes was not written.
+      got = got.clone();
       if (std::optional<std::string> wrong = call(kOtherFill)) return fault(*wrong, false);
-      const Tensor again = take_output();
+      const Tensor again = output();
       const size_t bytes = static_cast<size_t>(got.bytes());
-      if (std::memcmp(got.data(), again.data(), bytes) != 0)
+      if (std::memcmp(std::as_const(got).data(), again.data(), bytes) != 0)
         return fault(unwritten.value_or("an element is not written, or differs from run to run"),
                      false);
     }
@@ -185,8 +187,9 @@ class KernelTrial {
                        buffer.bytes());
     };
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      const std::optional<GuardedBuffer>& constant = call_.kernel->constants[i];
-      if (constant || inputs_[i]) describe(constant ? *constant : inputs_[i]->buffer, "input", i);
+      const GuardedBuffer* const constant = call_.kernel->constants[i].get();
+      if (constant != nullptr || inputs_[i])
+        describe(constant != nullptr ? *constant : inputs_[i]->buffer, "input", i);
     }
     if (output_) describe(output_->buffer, "output", 0);
     if (workspace_) describe(*workspace_, "workspace", 0);
@@ -260,8 +263,12 @@ class KernelTrial {
     return std::nullopt;
   }
 
-  Tensor take_output() const {
-    Tensor tensor((*call_.at)[group_.output].dtype, output_->shape);
+  /// The output: a view until the next call where it lies densely.
+  Tensor output() const {
+    const DType dtype = (*call_.at)[group_.output].dtype;
+    if (output_->within == output_->shape)
+      return Tensor::view(dtype, output_->shape, nullptr, output_->data());
+    Tensor tensor(dtype, output_->shape);
     auto* const to = static_cast<std::byte*>(tensor.data());
     output_->each_row([&](int64_t from, int64_t at, size_t bytes) {
       std::memcpy(to + at, output_->buffer.data() + from, bytes);
@@ -402,10 +409,10 @@ void run_call(const KernelCall& call, PrunerPool& pool, uint64_t seed, CallRepor
     running = {&report, &trial};
     const Result<std::optional<KernelTrial::Fault>> found = trial.run();
     running = {};
+    if (!found.ok()) throw std::bad_alloc();
     wrong = std::nullopt;
-    if (!found.ok()) wrong = found.error().message();
-    if (found.ok() && *found) wrong = (*found)->text;
-    if (!found.ok() || !*found || !(*found)->of_values) break;
+    if (*found) wrong = (*found)->text;
+    if (!*found || !(*found)->of_values) break;
   }
   if (wrong) fmt::format_to_n(report.text, kTextBytes - 1, "{}", *wrong);
   report.state = wrong ? CallState::kWrong : CallState::kRight;
@@ -423,12 +430,17 @@ pid_t start_child(std::span<const KernelCall> calls,
   limit_this_process(int64_t{1} << 42, 0);  // no core file
   watch_for_faults();
   const ThreadPool pool = make_thread_pool(threads, false);
-  for (size_t i = first; i < calls.size() && pool != nullptr; i += stride)
-    if (reports[i].state == CallState::kOpen) run_call(calls[i], *pool, i, reports[i]);
+  try {
+    for (size_t i = first; i < calls.size() && pool != nullptr; i += stride)
+      if (reports[i].state == CallState::kOpen) run_call(calls[i], *pool, i, reports[i]);
+  } catch (const std::bad_alloc&) {
+    _exit(ENOMEM);
+  }
   _exit(0);
 }
 
-/// Waits for a child; whether it ended by itself. What it was running when it was killed is wrong.
+/// Waits for a child; whether it ended by itself. What it was running when it was killed is wrong,
+/// but a kernel sends no SIGKILL: that is how a system takes back memory.
 bool wait_for(pid_t child, std::span<CallReport> reports, size_t first, size_t stride) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -437,6 +449,10 @@ bool wait_for(pid_t child, std::span<CallReport> reports, size_t first, size_t s
   for (size_t i = first; i < reports.size(); i += stride) {
     CallReport& report = reports[i];
     if (report.state != CallState::kRunning) continue;
+    if (WIFEXITED(status) ? WEXITSTATUS(status) == ENOMEM : WTERMSIG(status) == SIGKILL) {
+      report.state = CallState::kNoMemory;
+      return false;
+    }
     const bool timeout = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
     const std::string what =
         timeout
@@ -453,7 +469,10 @@ bool wait_for(pid_t child, std::span<CallReport> reports, size_t first, size_t s
 
 }  // namespace
 
-Result<PreparedKernel> prepare(const Artifact& artifact, const Partition& stored, size_t group) {
+Result<PreparedKernel> prepare(const Artifact& artifact,
+                               const Partition& stored,
+                               size_t group,
+                               Weights& weights) {
   PreparedKernel prepared{&artifact, {}, {}};
   Result<std::unique_ptr<LoadedKernel>> code = load_kernel(artifact.object, artifact.symbol);
   if (!code.ok()) {
@@ -465,15 +484,9 @@ Result<PreparedKernel> prepare(const Artifact& artifact, const Partition& stored
   TRY_ASSIGN(prepared.code, std::move(code));
   const std::vector<ValueId>& inputs = stored.groups[group].inputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    std::optional<GuardedBuffer>& buffer = prepared.constants.emplace_back();
-    const std::optional<Tensor>& constant = constant_of(stored, inputs[i]);
-    if (!constant) continue;
-    const PackSpec& spec = artifact.arguments[i].pack;
-    const Tensor tensor = constant->reshaped(stored[inputs[i]].shape);
-    const Tensor packed = spec.identity() ? tensor : pack(tensor, spec);
-    TRY_ASSIGN(buffer, GuardedBuffer::make(packed.bytes()));
-    buffer->copy_from(packed.data());
-    buffer->make_read_only();
+    std::shared_ptr<const GuardedBuffer>& buffer = prepared.constants.emplace_back();
+    if (!constant_of(stored, inputs[i])) continue;
+    TRY_ASSIGN(buffer, weights.packed(stored, inputs[i], artifact.arguments[i].pack));
   }
   return prepared;
 }
@@ -502,6 +515,12 @@ Result<std::vector<std::optional<std::string>>> find_wrong_kernels(
   }
   for (size_t i = 0; i < calls.size(); ++i) {
     if (reports[i].state == CallState::kWrong) wrong[i] = reports[i].text;
+    if (reports[i].state == CallState::kNoMemory)
+      return Error("kernel \"",
+                   calls[i].at->groups[calls[i].group].name,
+                   "\" could not be checked: ",
+                   std::strerror(ENOMEM),
+                   "; --no-check leaves it out");
     if (reports[i].state == CallState::kOpen || reports[i].state == CallState::kRunning)
       return no_process;
   }

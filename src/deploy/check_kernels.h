@@ -10,6 +10,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/loader.h"
+#include "deploy/weights.h"
 #include "graph/partition.h"
 #include "runtime/guarded_buffer.h"
 
@@ -19,11 +20,14 @@ namespace pruner {
 struct PreparedKernel {
   const Artifact* artifact = nullptr;
   std::unique_ptr<LoadedKernel> code;
-  std::vector<std::optional<GuardedBuffer>> constants;  // one an input; nullopt: no constant
+  std::vector<std::shared_ptr<const GuardedBuffer>> constants;  // one an input; null: no constant
 };
-/// `stored`: the network whose constants the module stores, at its greatest shape. The artifact
-/// outlives the result.
-Result<PreparedKernel> prepare(const Artifact& artifact, const Partition& stored, size_t group);
+/// `stored`: the network whose constants the module stores, at its greatest shape, in `weights`.
+/// The artifact outlives the result.
+Result<PreparedKernel> prepare(const Artifact& artifact,
+                               const Partition& stored,
+                               size_t group,
+                               Weights& weights);
 
 /// A kernel at one shape, called as its module calls it.
 struct KernelCall {
@@ -38,7 +42,7 @@ struct KernelCall {
 /// include corners, edges and the ends of tiles. Constants are those of the partitions; other
 /// inputs are drawn. Result i is nullopt where call i is right, else what is wrong, in words: a
 /// wrong, missing or stray element, an access outside of a tensor, another signal, no end. The
-/// calls are spread over `jobs` child processes. The error says that there are none to be had.
+/// calls are spread over `jobs` child processes. Errors: there are none to be had, or no memory.
 Result<std::vector<std::optional<std::string>>> find_wrong_kernels(
     std::span<const KernelCall> calls, const Target& target, int jobs);
 

@@ -370,7 +370,7 @@ Result<std::vector<ModuleKernels::Use>> ModuleKernels::prepare_uses(
   parallel_for(std::ssize(uses), options_.jobs, [&](int64_t u) {
     Use& use = uses[static_cast<size_t>(u)];
     Result<PreparedKernel> made =
-        prepare(use.kernel->artifact, network.partition, network.fresh[use.fresh]);
+        prepare(use.kernel->artifact, network.partition, network.fresh[use.fresh], weights_);
     if (made.ok()) use.prepared = *std::move(made);
     if (!made.ok()) failed[static_cast<size_t>(u)] = made.error();
   });

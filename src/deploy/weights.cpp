@@ -6,11 +6,14 @@
 #include <cerrno>
 #include <cstring>
 
+#include "measure/kernel_arguments.h"
 #include "support/check.h"
 #include "support/hash.h"
 #include "support/parallel_for.h"
 
 namespace pruner {
+
+constexpr int64_t kMostPacked = int64_t{2} << 30;  // bytes that are kept
 
 static const Tensor& constant_of(const Partition& partition, ValueId id) {
   const std::optional<Tensor>& constant = partition[partition.storage_of(id).owner].constant;
@@ -38,19 +41,40 @@ size_t Weights::content_of(const Tensor& tensor) {
   return at->second;
 }
 
-int64_t Weights::offset_of(const Partition& partition, ValueId id, const PackSpec& pack) {
-  const Tensor& constant = constant_of(partition, id);
+Weights::Key Weights::key_of(const Partition& partition, ValueId id, const PackSpec& pack) {
   // The shape matters only to a constant that is packed.
-  const std::vector<int64_t>& dims = partition[id].shape;
-  const std::vector<int64_t> shape = pack.identity() ? std::vector<int64_t>() : dims;
-  const Key key{content_of(constant), shape, pack.order, pack.blocks, pack.transform};
+  const std::vector<int64_t> shape = pack.identity() ? std::vector<int64_t>() : partition[id].shape;
+  return {content_of(constant_of(partition, id)), shape, pack.order, pack.blocks, pack.transform};
+}
+
+int64_t Weights::offset_of(const Partition& partition, ValueId id, const PackSpec& pack) {
+  const Key key = key_of(partition, id, pack);
   const auto [at, is_new] = offsets_.emplace(key, bytes_);
   if (is_new) {
-    entries_.push_back({constant.reshaped(dims), pack, bytes_});
-    int64_t bytes = dtype_bytes(pack.packed_type(constant.dtype()));
-    for (const int64_t extent : pack.packed_shape(dims)) bytes *= extent;
+    const Tensor constant = constant_of(partition, id).reshaped(partition[id].shape);
+    const auto made = packed_.find(key);
+    entries_.push_back({constant, pack, bytes_, made == packed_.end() ? nullptr : made->second});
+    const int64_t bytes = pack.packed_bytes(constant.dtype(), constant.shape());
     bytes_ += (bytes + alignment_ - 1) / alignment_ * alignment_;
   }
+  return at->second;
+}
+
+Result<std::shared_ptr<const GuardedBuffer>> Weights::packed(const Partition& partition,
+                                                             ValueId id,
+                                                             const PackSpec& pack) {
+  const Key key = key_of(partition, id, pack);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto made = packed_.find(key); made != packed_.end()) return made->second;
+  }
+  TRY_ASSIGN(GuardedBuffer buffer,
+             make_packed(constant_of(partition, id).reshaped(partition[id].shape), pack));
+  auto made = std::make_shared<const GuardedBuffer>(std::move(buffer));
+  const std::lock_guard lock(mutex_);
+  if (packed_bytes_ + made->bytes() > kMostPacked) return made;
+  const auto [at, is_new] = packed_.emplace(key, made);
+  if (is_new) packed_bytes_ += made->bytes();
   return at->second;
 }
 
@@ -67,11 +91,10 @@ std::vector<PackSpec> Weights::packs_of(const Partition& partition, ValueId id) 
 }
 
 // False: errno says why. pwrite() has no common position, so threads may write at once.
-static bool write_at(int file, const Tensor& tensor, int64_t offset) {
-  const auto* from = static_cast<const char*>(tensor.data());
-  for (int64_t done = 0; done < tensor.bytes();) {
-    const ssize_t n =
-        pwrite(file, from + done, static_cast<size_t>(tensor.bytes() - done), offset + done);
+static bool write_at(int file, const void* bytes, int64_t size, int64_t offset) {
+  const auto* from = static_cast<const char*>(bytes);
+  for (int64_t done = 0; done < size;) {
+    const ssize_t n = pwrite(file, from + done, static_cast<size_t>(size - done), offset + done);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     done += n;
@@ -84,8 +107,11 @@ Result<Unit> Weights::write(const std::string& path, int64_t start, int jobs) co
   if (file < 0) return Error(path, ": cannot be written: ", std::strerror(errno));
   std::vector<int> errors(entries_.size(), 0);
   parallel_for(static_cast<int64_t>(entries_.size()), jobs, [&](int64_t i) {
-    const Entry& entry = entries_[i];
-    if (!write_at(file, pack(entry.tensor, entry.pack), start + entry.offset)) errors[i] = errno;
+    const auto& [tensor, spec, offset, packed] = entries_[i];
+    const Tensor made = packed == nullptr ? pack(tensor, spec) : Tensor();
+    const void* const bytes = packed == nullptr ? made.data() : packed->data();
+    const int64_t size = packed == nullptr ? made.bytes() : packed->bytes();
+    if (!write_at(file, bytes, size, start + offset)) errors[i] = errno;
   });
   close(file);
   for (const int error : errors) {

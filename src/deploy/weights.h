@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <tuple>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "graph/partition.h"
+#include "runtime/guarded_buffer.h"
 #include "tensor/pack.h"
 
 namespace pruner {
@@ -29,6 +31,13 @@ class Weights {
   /// thread.
   std::vector<PackSpec> packs_of(const Partition& partition, ValueId id);
 
+  /// The bytes of constant `id` packed by `pack`, as write() writes them, read-only between guard
+  /// pages. They are made once and kept, so that a check of kernels and write() have the same ones;
+  /// beyond 2 GB of them they are made at each call. From any thread. The error: no memory.
+  Result<std::shared_ptr<const GuardedBuffer>> packed(const Partition& partition,
+                                                      ValueId id,
+                                                      const PackSpec& pack);
+
   /// Packs everything that was entered and writes it from byte `start` of a file on, which has
   /// zeros there. On `jobs` threads.
   Result<Unit> write(const std::string& path, int64_t start, int jobs) const;
@@ -39,6 +48,7 @@ class Weights {
     Tensor tensor;
     PackSpec pack;
     int64_t offset;
+    std::shared_ptr<const GuardedBuffer> packed;  // null: write() packs it
   };
   /// Number of the content, shape, and the three members of PackSpec: what makes the bytes that are
   /// stored.
@@ -49,12 +59,15 @@ class Weights {
                          Transform>;
 
   size_t content_of(const Tensor& tensor);
+  Key key_of(const Partition& partition, ValueId id, const PackSpec& pack);
 
   int64_t alignment_;
-  std::mutex mutex_;  // of the contents
+  std::mutex mutex_;  // of the contents, and of what is packed
   std::vector<Tensor> contents_;
   std::map<std::pair<const void*, int64_t>, size_t> known_;  // by address and bytes
   std::unordered_multimap<uint64_t, size_t> by_hash_;
+  std::map<Key, std::shared_ptr<const GuardedBuffer>> packed_;
+  int64_t packed_bytes_ = 0;  // of all of them
   std::map<Key, int64_t> offsets_;
   std::vector<Entry> entries_;
   int64_t bytes_ = 0;  // where the next one begins

@@ -8,14 +8,6 @@ namespace pruner {
 
 namespace {
 
-Result<GuardedBuffer> make_packed(const Tensor& input, const PackSpec& spec) {
-  const Tensor packed = pack(input, spec);
-  TRY_ASSIGN(GuardedBuffer buffer, GuardedBuffer::make(packed.bytes()));
-  buffer.copy_from(packed.data());
-  buffer.make_read_only();
-  return buffer;
-}
-
 Result<GuardedBuffer> make_unwritten(int64_t bytes) {
   TRY_ASSIGN(GuardedBuffer buffer, GuardedBuffer::make(bytes));
   buffer.fill(kUnwritten);
@@ -23,6 +15,14 @@ Result<GuardedBuffer> make_unwritten(int64_t bytes) {
 }
 
 }  // namespace
+
+Result<GuardedBuffer> make_packed(const Tensor& input, const PackSpec& spec) {
+  TRY_ASSIGN(GuardedBuffer buffer,
+             GuardedBuffer::make(spec.packed_bytes(input.dtype(), input.shape())));
+  pack_into(input, spec, buffer.data());
+  buffer.make_read_only();
+  return buffer;
+}
 
 Result<KernelArguments> make_arguments(const Workload& workload, const Artifact& artifact) {
   const size_t inputs = workload.inputs.size(), outputs = workload.outputs.size();

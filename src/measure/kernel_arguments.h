@@ -17,6 +17,9 @@ struct KernelArguments {
   const GuardedBuffer& workspace() const { return owned.back(); }
 };
 
+/// `input` packed by `spec`, read-only.
+Result<GuardedBuffer> make_packed(const Tensor& input, const PackSpec& spec);
+
 Result<KernelArguments> make_arguments(const Workload& workload, const Artifact& artifact);
 
 /// Bytes of argument `i` as the kernel sees it; the workspace counts as the last.

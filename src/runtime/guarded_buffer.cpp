@@ -3,12 +3,17 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
 namespace pruner {
 
 namespace {
+Error no_memory(int64_t bytes) {
+  return Error("no memory for a buffer of ", bytes, " bytes: ", std::strerror(ENOMEM));
+}
+
 constexpr int64_t kPage = 4096;         // bytes; what mprotect() can guard
 constexpr int64_t kHugePage = 2 << 20;  // bytes, of x86-64 and of ARM with 4 KiB pages
 constexpr int64_t kAlignment = 64;      // bytes: what data() is a multiple of
@@ -31,12 +36,10 @@ Result<GuardedBuffer> GuardedBuffer::make(int64_t bytes) {
   // Pages are there when they are first touched; no swap is set aside for them.
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   void* mapping = mmap(nullptr, buffer.mapped_bytes_, PROT_NONE, flags, -1, 0);
-  if (mapping == MAP_FAILED) return Error("no memory for a buffer of ", bytes, " bytes");
+  if (mapping == MAP_FAILED) return no_memory(bytes);
   buffer.mapping_ = static_cast<std::byte*>(mapping);
   std::byte* begin = round_up(buffer.mapping_ + kPage, unit);
-  if (mprotect(begin, content, PROT_READ | PROT_WRITE) != 0) {
-    return Error("no memory for a buffer of ", bytes, " bytes");
-  }
+  if (mprotect(begin, content, PROT_READ | PROT_WRITE) != 0) return no_memory(bytes);
   if (unit == kHugePage) madvise(begin, content, MADV_HUGEPAGE);
   buffer.bytes_ = bytes;
   buffer.data_ = begin + content - std::max(round_up(bytes, kAlignment), kAlignment);

@@ -14,7 +14,7 @@ namespace pruner {
 /// An argument of a kernel that is measured; the owner of its mapping.
 class GuardedBuffer {
  public:
-  /// `bytes` of memory, 64-byte aligned; only its first and last page are there yet. The upper
+  /// `bytes` of zeros, 64-byte aligned; only its first and last page are there yet. The upper
   /// guard page begins less than 64 bytes after the end, the lower one ends less than 4096 bytes
   /// before the beginning; the bytes between are watched by intact().
   static Result<GuardedBuffer> make(int64_t bytes);

@@ -1,6 +1,7 @@
 #include "tensor/pack.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "support/check.h"
 
@@ -18,6 +19,12 @@ std::vector<int64_t> PackSpec::packed_shape(std::span<const int64_t> shape) cons
   }
   for (const auto& [dim, size] : blocks) packed.push_back(size);
   return packed;
+}
+
+int64_t PackSpec::packed_bytes(DType type, std::span<const int64_t> shape) const {
+  int64_t bytes = dtype_bytes(packed_type(type));
+  for (const int64_t extent : packed_shape(shape)) bytes *= extent;
+  return bytes;
 }
 
 // Where one packed dim moves in the original: `step` along original dim `dim`.
@@ -55,12 +62,12 @@ static void copy_strided(
   if (bytes == 8) copy_strided<uint64_t>(from, to, stride, count);
 }
 
-static Tensor reordered(const Tensor& tensor, const PackSpec& spec) {
-  if (spec.order.empty()) return tensor;
+// Writes the elements in the order of `spec`, which has no transform, to `to`, where zeros are.
+static void reorder(const Tensor& tensor, const PackSpec& spec, std::byte* to) {
   const std::vector<int64_t>& shape = tensor.shape();
   CHECK(spec.order.size() == shape.size()) << "a pack order names every dim once";
-  Tensor out(tensor.dtype(), spec.packed_shape(shape));
-  const std::vector<PackedDim> dims = packed_dims(spec, out.shape());
+  const std::vector<int64_t> packed = spec.packed_shape(shape);
+  const std::vector<PackedDim> dims = packed_dims(spec, packed);
   std::vector<int64_t> stride(shape.size(), 1);
   for (size_t d = shape.size(); d-- > 1;) stride[d - 1] = stride[d] * shape[d];
 
@@ -68,9 +75,9 @@ static Tensor reordered(const Tensor& tensor, const PackSpec& spec) {
   const PackedDim row = dims.back();
   const int64_t bytes = dtype_bytes(tensor.dtype());
   const auto* from = static_cast<const std::byte*>(tensor.data());
-  auto* to = static_cast<std::byte*>(out.data());
   std::vector<int64_t> counter(dims.size(), 0), index(shape.size(), 0);
-  for (int64_t i = 0; i < out.num_elements(); i += row.extent, to += row.extent * bytes) {
+  const std::byte* const end = to + spec.packed_bytes(tensor.dtype(), shape);
+  for (; to < end; to += row.extent * bytes) {
     int64_t offset = 0;
     bool inside = true;
     for (size_t d = 0; d < shape.size(); ++d) {
@@ -90,11 +97,21 @@ static Tensor reordered(const Tensor& tensor, const PackSpec& spec) {
       counter[p] = 0;
     }
   }
-  return out;
 }
 
 Tensor pack(const Tensor& tensor, const PackSpec& spec) {
-  return reordered(transformed(tensor, spec.transform), {spec.order, spec.blocks});
+  const Tensor made = transformed(tensor, spec.transform);
+  if (spec.order.empty()) return made;
+  const PackSpec order{spec.order, spec.blocks};
+  Tensor packed(made.dtype(), order.packed_shape(made.shape()));
+  reorder(made, order, static_cast<std::byte*>(packed.data()));
+  return packed;
+}
+
+void pack_into(const Tensor& tensor, const PackSpec& spec, std::byte* to) {
+  const Tensor made = transformed(tensor, spec.transform);
+  if (!spec.order.empty()) return reorder(made, {spec.order, spec.blocks}, to);
+  if (made.bytes() > 0) std::memcpy(to, made.data(), static_cast<size_t>(made.bytes()));
 }
 
 static Tensor as_float32(const Tensor& narrow) {

@@ -3,6 +3,8 @@
 // Constants in another type.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -24,11 +26,15 @@ struct PackSpec {
   /// What pack() makes of a tensor of `shape`.
   std::vector<int64_t> packed_shape(std::span<const int64_t> shape) const;
   DType packed_type(DType type) const { return transformed_type(type, transform); }
+  /// Of what pack() makes of a tensor of `shape` and `type`.
+  int64_t packed_bytes(DType type, std::span<const int64_t> shape) const;
   friend bool operator==(const PackSpec&, const PackSpec&) = default;
 };
 
 /// A tensor of spec.packed_shape(); the same tensor where the spec is the identity.
 Tensor pack(const Tensor& tensor, const PackSpec& spec);
+/// Writes the bytes of pack(tensor, spec) to `to`, where zeros are.
+void pack_into(const Tensor& tensor, const PackSpec& spec, std::byte* to);
 /// The elements of a float32 or narrower float tensor rounded to another such type.
 Tensor rounded_to(DType type, const Tensor& tensor);
 Json to_json(const PackSpec& spec);

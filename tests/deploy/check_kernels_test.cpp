@@ -130,7 +130,8 @@ TEST_F(CheckKernels, LooksAtWhatLiesBesideASlice) {
                         {}};
     made.constants.resize(2);
     for (size_t i = 1; i < made.constants.size(); ++i) {
-      TRY_ASSIGN(made.constants[i], GuardedBuffer::make(4096));
+      TRY_ASSIGN(GuardedBuffer buffer, GuardedBuffer::make(4096));
+      made.constants[i] = std::make_shared<const GuardedBuffer>(std::move(buffer));
     }
     return made;
   }();

@@ -1,5 +1,7 @@
 #include "deploy/weights.h"
 
+#include <cstring>
+
 #include "golden.h"
 #include "support/file.h"
 #include "support/temporary_folder.h"
@@ -47,6 +49,38 @@ TEST(Weights, StoresEachPackedFormOnce) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(at[32 + i], i);
   for (int i = 0; i < 15; ++i) EXPECT_EQ(at[64 + i], i);
   EXPECT_ERROR(weights.write("/nowhere/w", 0, 1), "/nowhere/w: cannot be written: No such file");
+}
+
+TEST(Weights, WritesWhatWasPackedBefore) {
+  Partition partition;
+  partition.values.push_back({"a", DType::kFloat32, {3, 5}, counted({3, 5}), {}});
+  const ValueId a{0};
+  const PackSpec blocks = {{0, 1}, {{1, 4}}};  // 3 x 2 x 4
+
+  Weights weights;
+  const auto before = weights.packed(partition, a, blocks);
+  ASSERT_TRUE(before.ok());
+  EXPECT_EQ(weights.bytes(), 0);
+  EXPECT_EQ(weights.offset_of(partition, a, blocks), 0);
+  const auto plain = weights.packed(partition, a, {});
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(weights.offset_of(partition, a, {}), 128);
+  EXPECT_EQ(*weights.packed(partition, a, blocks), *before);
+  EXPECT_EQ(*weights.packed(partition, a, {}), *plain);
+  ASSERT_EQ((*before)->bytes(), 96);
+  ASSERT_EQ((*plain)->bytes(), 60);
+  const Tensor packed = pack(counted({3, 5}), blocks);
+  EXPECT_EQ(std::memcmp((*before)->data(), packed.data(), 96), 0);
+
+  const Result<TemporaryFolder> folder = TemporaryFolder::make(testing::TempDir());
+  ASSERT_TRUE(folder.ok());
+  ASSERT_TRUE(write_file(folder->path("w"), "").ok());
+  ASSERT_TRUE(weights.write(folder->path("w"), 0, 2).ok());
+  const Result<std::string> bytes = read_file(folder->path("w"));
+  ASSERT_TRUE(bytes.ok());
+  ASSERT_EQ(bytes->size(), 188u);
+  EXPECT_EQ(std::memcmp(bytes->data(), packed.data(), 96), 0);
+  EXPECT_EQ(std::memcmp(bytes->data() + 128, counted({3, 5}).data(), 60), 0);
 }
 
 // A phase has tensors of its own with the bytes of another's.

@@ -47,7 +47,7 @@ TEST(GuardedBuffer, CanBeMadeReadOnly) {
 
 TEST(GuardedBuffer, SaysThatThereIsNoMemory) {
   EXPECT_ERROR(GuardedBuffer::make(int64_t{1} << 60),
-               "no memory for a buffer of 1152921504606846976");
+               "no memory for a buffer of 1152921504606846976 bytes: Cannot allocate memory");
 }
 
 TEST(GuardedBuffer, CanBeMoved) {
