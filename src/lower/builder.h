@@ -43,6 +43,16 @@ class ProgramParts {
   Program program_;
 
  private:
+  /// Where a region starts along each axis, and along which axes the region was moved to lie inside
+  /// its stage.
+  struct Region {
+    std::vector<Expr> start;
+    std::vector<bool> moved;
+  };
+  Region region_of(const LoopNest& nest,
+                   StageId id,
+                   StageId at,
+                   const std::vector<Expr>& values) const;
   std::vector<Expr> tile_start(const ComputeDag& dag,
                                StageId id,
                                StageId reader,

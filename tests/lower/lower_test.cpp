@@ -55,6 +55,46 @@ TEST(Lower, ReducesToAScalarAmidOthers) {
   }
 }
 
+// Sums of sums in the middle of a joined tensor. A tile of the joined tensor may begin before the
+// sums and end after them; the inner sums of the tile then begin with their first row.
+TEST(Lower, KeepsSumsOfMovedReadersInsideTheirInputs) {
+  DagBuilder b;
+  const StageId before = b.placeholder("A", {2, 4}), x = b.placeholder("B", {3, 5, 4});
+  const StageId after = b.placeholder("C", {15, 4});
+  const StageId inner = b.reduce(
+      "inner",
+      {3, 4, 4},
+      {2},
+      Combiner::kSum,
+      [&](auto i, auto r) {
+        return b.at(x, {i[0], i[1] + r[0], i[2]});
+      },
+      "sum");
+  const StageId outer = b.reduce(
+      "outer",
+      {3, 4},
+      {4},
+      Combiner::kSum,
+      [&](auto i, auto r) {
+        return b.at(inner, {i[0], r[0], i[1]});
+      },
+      "sum");
+  const StageId joined = b.compute("joined", {20, 4}, [&](auto i) {
+    return select(i[0] < Expr(2),
+                  b.at(before, {i[0], i[1]}),
+                  select(i[0] < Expr(5),
+                         b.at(outer, {i[0] - Expr(2), i[1]}),
+                         b.at(after, {i[0] - Expr(5), i[1]})));
+  });
+  Target target;
+  target.threads = 2;
+  const Task task = make_task(b.finish({joined}), target, "");
+  const Space space = make_space(task);
+  Rng rng(11);
+  const Meaning meaning(task.dag, rng);
+  for (int i = 0; i < 60; ++i) meaning.check(space, sample(space, rng));
+}
+
 // What no row of a tile sees is neither computed nor read. The last value is not a number here: a
 // product with it would not be, either, not even one by zero.
 TEST(Lower, EndsLoopsWhereCausalAttentionHidesTheRest) {
