@@ -101,8 +101,40 @@ void DagBuilder::allow_repacking(StageId stage, StageId weight) {
   if (dag_[weight].constant) dag_[stage].layout_free.push_back(weight);
 }
 
+// Removes the computed stages that no output reads: a condition that is a constant leaves them.
+// Placeholders stay, as they are the arguments of the DAG.
+static void remove_unread(ComputeDag& dag) {
+  std::vector<bool> read(dag.stages.size(), false);
+  for (size_t s = dag.stages.size(); s-- > 0;) {
+    const Stage& stage = dag.stages[s];
+    read[s] = read[s] || stage.output || stage.is_placeholder();
+    if (!read[s]) continue;
+    for (const StageId producer : dag.producers(StageId{static_cast<int32_t>(s)}))
+      read[static_cast<size_t>(producer.value)] = true;
+  }
+  if (std::ranges::find(read, false) == read.end()) return;
+  std::vector<StageId> number;  // the new number of each stage
+  std::vector<Stage> left;
+  for (size_t s = 0; s < read.size(); ++s) {
+    number.push_back(StageId{static_cast<int32_t>(left.size())});
+    if (read[s]) left.push_back(std::move(dag.stages[s]));
+  }
+  const auto renumbered = [&](StageId id) { return number[static_cast<size_t>(id.value)]; };
+  for (Stage& stage : left) {
+    for (StageId& id : stage.layout_free) id = renumbered(id);
+    if (stage.is_placeholder()) continue;
+    stage.body = rewrite(stage.body, [&](const Expr& e) -> Expr {
+      const Load* load_of = as<Load>(e);
+      if (load_of == nullptr || renumbered(load_of->tensor) == load_of->tensor) return Expr();
+      return load(renumbered(load_of->tensor), load_of->indices, e->dtype);
+    });
+  }
+  dag.stages = std::move(left);
+}
+
 ComputeDag DagBuilder::finish(std::span<const StageId> outputs) {
   for (StageId id : outputs) dag_[id].output = true;
+  remove_unread(dag_);
   return std::move(dag_);
 }
 

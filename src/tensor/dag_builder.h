@@ -47,7 +47,8 @@ class DagBuilder {
   /// Marks `weight`, if it is constant, as an operand of `stage` whose layout is free.
   void allow_repacking(StageId stage, StageId weight);
 
-  /// Marks `outputs` and gives the DAG.
+  /// Marks `outputs` and gives the DAG, without the computed stages that no output reads; their
+  /// numbers are others then.
   ComputeDag finish(std::span<const StageId> outputs);
   ComputeDag finish(std::initializer_list<StageId> outputs) {
     return finish(std::span(outputs.begin(), outputs.size()));

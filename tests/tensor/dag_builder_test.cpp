@@ -33,6 +33,26 @@ TEST(DagBuilder, TakesTheTypeOfTheBody) {
   EXPECT_EQ(b.stage(y).dtype, DType::kBool);
 }
 
+TEST(DagBuilder, LeavesOutStagesThatNoOutputReads) {
+  DagBuilder b;
+  const StageId x = b.placeholder("x", {4});
+  const auto sum = [&](auto, auto r) { return b.at(x, {r[0]}); };
+  b.reduce("unread", {1}, {4}, Combiner::kSum, sum, "");
+  const StageId w = b.placeholder("w", {4}, DType::kFloat32, true);
+  const StageId twice =
+      b.compute("twice", {4}, [&](auto i) { return b.at(w, {i[0]}) + b.at(w, {i[0]}); });
+  const StageId y = b.compute("y", {4}, [&](auto i) { return b.at(twice, {i[0]}); });
+  b.allow_repacking(twice, w);
+  const ComputeDag dag = b.finish({y});
+  ASSERT_EQ(dag.size(), 4);
+  EXPECT_EQ(dag.stages[0].name, "x");  // an argument, though nothing reads it
+  EXPECT_EQ(dag.stages[2].name, "twice");
+  EXPECT_EQ(dag.stages[2].layout_free, std::vector<StageId>{StageId{1}});
+  EXPECT_EQ(dag.producers(StageId{2}), std::vector<StageId>{StageId{1}});
+  EXPECT_EQ(dag.producers(StageId{3}), std::vector<StageId>{StageId{2}});
+  EXPECT_TRUE(dag.stages[3].output);
+}
+
 TEST(DagBuilder, MarksOutputsAndFreeLayouts) {
   DagBuilder b;
   const StageId w = b.placeholder("w", {4}, DType::kFloat32, true);

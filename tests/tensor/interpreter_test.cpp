@@ -85,7 +85,7 @@ TEST(Interpreter, ComputesIntegersAndTruthValues) {
   const StageId whole = b.compute("whole", {40}, [&](auto i) {
     return cast(DType::kInt32, b.at(f, {i[0]}) * 10) + cast(DType::kInt32, i[0] * 3);
   });
-  const ComputeDag dag = b.finish({y, flags, count, whole});
+  const ComputeDag dag = b.finish({y, wrapped, flags, count, whole});
   expect_meaning(dag, "integers");
   // int8 wraps as the generated code does.
   Rng rng(1);
