@@ -12,18 +12,16 @@ static Expr leaky_relu(const Expr& x) { return max(x, x * f(0.01)); }
 static Expr sigmoid(const Expr& x) { return fn(Intrinsic::kSigmoid, x); }
 static Expr tanh(const Expr& x) { return fn(Intrinsic::kTanh, x); }
 static Expr silu(const Expr& x) { return x * sigmoid(x); }
-static Expr gelu(const Expr& x) {
-  return x * f(0.5) * (fn(Intrinsic::kErf, x * f(0.7071067811865476)) + f(1));  // 1 / sqrt(2)
-}
-static Expr gelu_tanh(const Expr& x) {  // tanh((x + 0.044715 x^3) sqrt(2 / pi))
-  return x * f(0.5) * (tanh((x + x * x * x * f(0.044715)) * f(0.7978845608028654)) + f(1));
+static Expr gelu(const Expr& x) { return x * fn(Intrinsic::kNormalCdf, x); }
+// x / 2 * (1 + tanh((x + 0.044715 x^3) sqrt(2 / pi))), where (1 + tanh(t)) / 2 is sigmoid(2 t).
+static Expr gelu_tanh(const Expr& x) {
+  return x * sigmoid((x + x * x * x * f(0.044715)) * f(1.5957691216057308));
 }
 static Expr hard_sigmoid(const Expr& x) { return max(min(x * f(1. / 6) + f(0.5), f(1)), f(0)); }
 static Expr hard_swish(const Expr& x) { return x * hard_sigmoid(x); }
-static Expr elu(const Expr& x) { return select(x < f(0), fn(Intrinsic::kExp, x) - f(1), x); }
+static Expr elu(const Expr& x) { return select(x < f(0), fn(Intrinsic::kExpm1, x), x); }
 static Expr softplus(const Expr& x) {  // log(1 + e^x) that doesn't overflow
-  return max(x, f(0)) +
-         fn(Intrinsic::kLog, fn(Intrinsic::kExp, f(0) - fn(Intrinsic::kAbs, x)) + f(1));
+  return max(x, f(0)) + fn(Intrinsic::kLog1p, fn(Intrinsic::kExp, f(0) - fn(Intrinsic::kAbs, x)));
 }
 static Expr mish(const Expr& x) { return x * tanh(softplus(x)); }
 static Expr exp(const Expr& x) { return fn(Intrinsic::kExp, x); }

@@ -99,6 +99,9 @@ enum class Intrinsic : uint8_t {
   kAcosh,
   kAtanh,
   kTf32,  // round_to_tf32()
+  kExpm1,
+  kLog1p,      // exp(x) - 1 and log(1 + x), which keep the digits of a small x
+  kNormalCdf,  // (1 + erf(x / sqrt(2))) / 2, which keeps the digits of its lower tail
 };
 
 struct IntImm {

@@ -64,6 +64,7 @@ Domain domain_of(Intrinsic function) {
     case Intrinsic::kAcosh: return kFromOne;
     case Intrinsic::kAcos:
     case Intrinsic::kAsin:
+    case Intrinsic::kLog1p:
     case Intrinsic::kAtanh: return kUnit;
     default: return {};
   }

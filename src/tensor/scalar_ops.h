@@ -222,6 +222,12 @@ inline constexpr std::tuple kIntrinsicRows = {
               [](double x, double) { return std::atanh(x); }},
     ScalarRow{IntrinsicFacts{Intrinsic::kTf32, "round_to_tf32", 1, 3, "round_to_tf32"},
               [](double x, double) { return round_to_tf32(x); }},
+    ScalarRow{IntrinsicFacts{Intrinsic::kExpm1, "expm1", 1, 16, "expm1"},
+              [](double x, double) { return std::expm1(x); }},
+    ScalarRow{IntrinsicFacts{Intrinsic::kLog1p, "log1p", 1, 20, "log1p"},
+              [](double x, double) { return std::log1p(x); }},
+    ScalarRow{IntrinsicFacts{Intrinsic::kNormalCdf, "normal_cdf", 1, 32, "normal_cdf"},
+              [](double x, double) { return 0.5 * std::erfc(-x * M_SQRT1_2); }},
 };
 
 constexpr const auto& rows_of(BinaryOp) { return kBinaryRows; }

@@ -43,6 +43,12 @@ const Function kFunctions[] = {
     {"round", Intrinsic::kRound, [](Real x, Real) { return std::nearbyint(x); }, 0},
     {"sin", Intrinsic::kSin, [](Real x, Real) { return std::sin(x); }, 2.5},
     {"cos", Intrinsic::kCos, [](Real x, Real) { return std::cos(x); }, 2.5},
+    {"expm1", Intrinsic::kExpm1, [](Real x, Real) { return std::expm1(x); }, 2},
+    {"log1p", Intrinsic::kLog1p, [](Real x, Real) { return std::log1p(x); }, 3},
+    {"normal_cdf",
+     Intrinsic::kNormalCdf,
+     [](Real x, Real) { return std::erfc(-x / std::sqrt(Real{2})) / 2; },
+     6},
 };
 
 constexpr int64_t kCount = 1 << 17;

@@ -112,6 +112,22 @@ TEST(Programs, PaddingOfGatheredRowsReadsNoIndexOutside) {
   expect_same(b.program, random_args(b.program), 0);
 }
 
+// LLVM 19 read the half of the indices without a mask whose lanes the condition excludes for sure.
+TEST(Programs, GatheredLanesOfHalfAVectorReadNoIndexOutside) {
+  ProgramBuilder b("gathered_half");
+  const TensorId index = b.input("index", {3}, DType::kInt64);
+  const TensorId x = b.input("x", {100}), y = b.output("y", {700, kLanes});
+  b.program.body = b.serial(700, [&](Expr i) {
+    return b.vectorize(kLanes, kLanes, [&](Expr l) {
+      const Expr place = b.read(index, {l - 1});
+      const Expr positive = select(place < Expr(0), place + Expr(100), place);
+      const Expr inside = (i < Expr(350)) && (l >= Expr(1)) && (l < Expr(4));
+      return b.store(y, {i, l}, select(inside, b.read(x, {positive}), float_imm(2)));
+    });
+  });
+  expect_same(b.program, random_args(b.program), 0);
+}
+
 TEST(Programs, HorizontalReductionsOfEveryCombiner) {
   for (const BinaryOp op : {BinaryOp::kAdd, BinaryOp::kMul, BinaryOp::kMin, BinaryOp::kMax}) {
     for (const int64_t extent : {kLanes, 5}) {

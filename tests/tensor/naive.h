@@ -142,6 +142,9 @@ class Naive {
         const int exponent = std::max(std::ilogb(x), -126) - 10;
         return static_cast<float>(std::ldexp(std::round(std::ldexp(x, -exponent)), exponent));
       }
+      case Intrinsic::kExpm1: return std::expm1(x);
+      case Intrinsic::kLog1p: return std::log1p(x);
+      case Intrinsic::kNormalCdf: return 0.5 * std::erfc(-x * M_SQRT1_2);
       case Intrinsic::kNot: return x == 0;
     }
     return 0;

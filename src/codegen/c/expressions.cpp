@@ -5,6 +5,7 @@
 
 #include "codegen/c/printer.h"
 #include "support/check.h"
+#include "tensor/multiply_add.h"
 #include "tensor/scalar_ops.h"
 
 namespace pruner {
@@ -99,7 +100,11 @@ CPrinter::Text CPrinter::expr(const Expr& e) {
       [&](const Select& n) {
         return Text{text(n.condition, 1) + " ? " + text(n.a, 1) + " : " + text(n.b, 1), kTernary};
       },
-      [&](const Cast& n) {
+      [&](const Cast& n) -> Text {
+        if (const auto fused = as_multiply_add(e)) {
+          const std::string args = text(fused->a) + ", " + text(fused->b) + ", " + text(fused->c);
+          return {std::string("fma") + dialect_.math_suffix + "(" + args + ")", kAtom};
+        }
         return n.of_bits ? bit_cast_text(n.value, e->dtype)
                          : cast_text(n.value, n.value->dtype, e->dtype);
       },
@@ -272,13 +277,18 @@ CPrinter::Text CPrinter::bit_cast_text(const Expr& value, DType to) {
   return {"(" + storage_type(to) + ")(" + of + ")", kUnary};
 }
 
+// Whether C has no such function.
+static bool is_ours(Intrinsic function) {
+  return function == Intrinsic::kSigmoid || function == Intrinsic::kTf32 ||
+         function == Intrinsic::kNormalCdf;
+}
+
 // The dialect's function; what C has not, ours, stands before the kernels then.
 std::string CPrinter::math_function(Intrinsic function, DType dtype) {
   const bool is_double = dtype == DType::kFloat64;
-  const std::string name = std::string(facts_of(function).c) +
-                           (is_double && function == Intrinsic::kSigmoid ? "64" : "");
-  if (function != Intrinsic::kSigmoid && function != Intrinsic::kTf32)
-    return name + (is_double ? "" : dialect_.math_suffix);
+  const std::string name =
+      std::string(facts_of(function).c) + (is_double && is_ours(function) ? "64" : "");
+  if (!is_ours(function)) return name + (is_double ? "" : dialect_.math_suffix);
   functions_.insert(name);
   return name;
 }

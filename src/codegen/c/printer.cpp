@@ -37,6 +37,15 @@ constexpr FunctionRow kFunctions[] = {
     {"round_half", " float round_half(float x) { return half_to_float(float_to_half(x)); }\n"},
     {"round_bf16", " float round_bf16(float x) { return bf16_to_float(float_to_bf16(x)); }\n"},
     {"sigmoid", " float sigmoid(float x) { return 1.0f / (1.0f + EXP(-x)); }\n"},
+    // Half of erfc(a + rest) for -x / sqrt(2) = a + rest: what the product was rounded by counts,
+    // as the tail falls by a factor of exp(x * x / 2). Beyond the bounds the result is 0 or 1.
+    {"normal_cdf",
+     " float normal_cdf(float x) {\n"
+     "  if (x < -15.0f) return 0.0f;\n"
+     "  if (x > 15.0f) return 1.0f;\n"
+     "  const float a = x * -0.70710677f;\n"
+     "  const float rest = FUSED(x, -0.70710677f, -a) - x * 1.2101617e-8f;\n"
+     "  return 0.5f * ERFC(a) - 0.56418958f * EXP(-a * a) * rest;\n}\n"},
     // What the type does not hold, NaN too, is its least number.
     {"truncated",
      " int truncated(float x) {\n"
@@ -63,6 +72,13 @@ constexpr FunctionRow kFunctions[] = {
      "  const double r = fmod(a, b);\n"
      "  return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;\n}\n"},
     {"sigmoid64", " double sigmoid64(double x) { return 1.0 / (1.0 + exp(-x)); }\n"},
+    {"normal_cdf64",
+     " double normal_cdf64(double x) {\n"
+     "  if (x < -40.0) return 0.0;\n"
+     "  if (x > 40.0) return 1.0;\n"
+     "  const double a = x * -0.70710678118654757;\n"
+     "  const double rest = fma(x, -0.70710678118654757, -a) + x * 4.8336466567264567e-17;\n"
+     "  return 0.5 * erfc(a) - 0.56418958354775629 * exp(-a * a) * rest;\n}\n"},
     {"unsigned_div", " U32 unsigned_div(U32 a, U32 b) { return b == 0 ? a : a / b; }\n"},
     {"unsigned_mod", " U32 unsigned_mod(U32 a, U32 b) { return b == 0 ? 0 : a % b; }\n"},
     {"unsigned_div64", " U64 unsigned_div64(U64 a, U64 b) { return b == 0 ? a : a / b; }\n"},
@@ -123,6 +139,8 @@ std::string CPrinter::source(const std::string& symbol) {
   std::string head;
   const std::string exp = math_function(Intrinsic::kExp, DType::kFloat32);
   const std::string fmod = std::string("fmod") + dialect_.math_suffix;
+  const std::string fused = std::string("fma") + dialect_.math_suffix;
+  const std::string erfc = std::string("erfc") + dialect_.math_suffix;
   const std::pair<std::string_view, std::string_view> spellings[] = {
       {"HALF_TO_FLOAT", dialect_.half_to_float},
       {"FLOAT_TO_HALF", dialect_.float_to_half},
@@ -131,6 +149,8 @@ std::string CPrinter::source(const std::string& symbol) {
       {"AS_INT", dialect_.as_int},
       {"I64", dialect_.int64},
       {"FMOD", fmod},
+      {"FUSED", fused},
+      {"ERFC", erfc},
       {"U64", dialect_.uint64},
       {"U32", dialect_.uint32},
       {"EXP", exp}};

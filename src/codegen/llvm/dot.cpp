@@ -114,11 +114,7 @@ llvm::Value* Emitter::load_terms(const DotOperand& operand, int64_t terms) {
     from = b_.CreateSelect(condition, from, kernel_.splat_in_memory(padding, 1));
   }
   const llvm::Align align(bytes);
-  if (operand.by_lane && active_) {
-    Value* nothing = llvm::Constant::getNullValue(type);
-    llvm::CallInst* terms_of_active = b_.CreateMaskedLoad(type, from, align, active_, nothing);
-    return annotate(terms_of_active, operand.buffer);
-  }
+  if (operand.by_lane && active_) return masked_load(operand.buffer, type, from, active_);
   return widened(annotate(b_.CreateAlignedLoad(type, from, align), operand.buffer));
 }
 

@@ -216,6 +216,8 @@ class Emitter {
   Value* load(const Load& n, llvm::Constant* otherwise);
   Value* load_place(TensorId buffer, const LaneIndex& place, llvm::Constant* otherwise);
   Value* load_scattered(TensorId buffer, const LaneIndex& place);
+  Value* part_of_mask(Value* mask, llvm::ArrayRef<int> lanes);
+  Value* masked_load(TensorId buffer, llvm::Type* type, Value* from, Value* mask);
   Value* load_strided(TensorId buffer, const LaneIndex& first, int64_t step, Value* active);
   struct Run;
   std::optional<Run> run_of(TensorId buffer, const LaneIndex& place) const;
@@ -242,9 +244,13 @@ class Emitter {
   Value* arithmetic(BinaryOp op, DType dtype, Value* a, Value* b);
   Value* extreme(BinaryOp op, DType dtype, Value* a, Value* b);
   Value* compare(BinaryOp op, DType dtype, Value* a, Value* b);
-  Value* multiply_add(const Expr& product, const Expr& addend);
+  Value* multiply_add(const Expr& a, const Expr& b, const Expr& c);
+  template <typename Make>
+  Value* rounded_apart(const Make& make);
   static bool loads(const Expr& e);
   static bool place_is_loaded(const Load& n);
+  Value* compared(const Binary& n);
+  Value* condition_of(const Select& n);
   Value* select_value(const Select& n);
   Value* under(Value* condition, bool negated, const Expr& e);
   struct FloatRange {

@@ -5,6 +5,7 @@
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/math.h"
 #include "support/check.h"
+#include "tensor/multiply_add.h"
 #include "tensor/scalar_ops.h"
 
 namespace pruner {
@@ -107,29 +108,56 @@ llvm::Value* Emitter::expr_node(const Expr& e) {
       [&](const Binary& n) { return e->dtype == DType::kInt64 ? value(linear(e)) : binary(n); },
       [&](const Select& n) { return select_value(n); },
       [&](const Cast& n) {
-        Value* value = expr(n.value);
         const DType from = n.value->dtype;
+        if (!n.of_bits && is_float(from) && !is_float(e->dtype)) {
+          Value* value = rounded_apart([&] { return expr(n.value); });
+          return e->dtype == DType::kBool ? cast_value(value, from, e->dtype)
+                                          : truncated(value, e->dtype, range_of(n.value));
+        }
+        if (const auto fused = as_multiply_add(e); fused && kernel_.math.fma)
+          return multiply_add(fused->a, fused->b, fused->c);
+        Value* value = expr(n.value);
         return n.of_bits ? bit_cast_value(value, from, e->dtype)
-               : is_float(from) && !is_float(e->dtype) && e->dtype != DType::kBool
-                   ? truncated(value, e->dtype, range_of(n.value))
-                   : cast_value(value, from, e->dtype);
+                         : cast_value(value, from, e->dtype);
       },
-      [&](const Call& n) { return intrinsic(n); },
+      [&](const Call& n) {
+        const bool jumps = n.function == Intrinsic::kFloor || n.function == Intrinsic::kCeil ||
+                           n.function == Intrinsic::kRound;
+        return jumps ? rounded_apart([&] { return intrinsic(n); }) : intrinsic(n);
+      },
       [&](const Load& n) { return load(n, nullptr); });
+}
+
+// What `make` computes, with products that are rounded before they are added: an operator that
+// jumps reads it, so that the last digit, which a fused sum changes, may decide. (x * (1 / 3) - 1
+// is 0 for 3; fused, it is 3e-8, whose ceiling is 1.)
+template <typename Make>
+llvm::Value* Emitter::rounded_apart(const Make& make) {
+  const llvm::FastMathFlags outer = b_.getFastMathFlags();
+  if (!outer.allowContract()) return make();
+  const NodeMemo<Value*> made = made_;  // what is fused elsewhere is computed again here
+  made_ = {};
+  b_.setFastMathFlags({});
+  Value* result = make();
+  b_.setFastMathFlags(outer);
+  made_ = made;
+  return result;
 }
 
 llvm::Value* Emitter::binary(const Binary& n) {
   const DType dtype = n.a->dtype;
   const bool comparison = n.op >= BinaryOp::kLt && n.op <= BinaryOp::kNe;
   if (comparison && dtype == DType::kInt64) return compare_indices(n.op, n.a, n.b);
-  if (n.op == BinaryOp::kAdd && is_float(dtype)) {
-    const auto is_product = [](const Expr& e) {
+  if (n.op == BinaryOp::kAdd && is_float(dtype) && b_.getFastMathFlags().allowContract()) {
+    const auto product_of = [](const Expr& e) {
       const Binary* product = as<Binary>(e);
-      return product && product->op == BinaryOp::kMul;
+      return product && product->op == BinaryOp::kMul ? product : nullptr;
     };
-    if (is_product(n.b)) return multiply_add(n.b, n.a);
-    if (is_product(n.a)) return multiply_add(n.a, n.b);
+    if (const Binary* product = product_of(n.b)) return multiply_add(product->a, product->b, n.a);
+    if (const Binary* product = product_of(n.a)) return multiply_add(product->a, product->b, n.b);
   }
+  if (comparison && is_float(dtype)) return rounded_apart([&] { return compared(n); });
+  if (comparison) return compared(n);
   Value* a = expr(n.a);
   if (n.op == BinaryOp::kAnd || n.op == BinaryOp::kOr) {
     // A known operand decides before the other is made.
@@ -138,7 +166,6 @@ llvm::Value* Emitter::binary(const Binary& n) {
   }
   Value* b = expr(n.b);
   unify(a, b);
-  if (comparison) return compare(n.op, dtype, a, b);
   if (n.op == BinaryOp::kFloorMod && is_float(dtype)) return emit_remainder(b_, a, b);
   if (n.op == BinaryOp::kFloorDiv || n.op == BinaryOp::kFloorMod) {
     if (is_signed_int(dtype)) return floor_division(n.op, a, b, bounds_of(n.a), bounds_of(n.b));
@@ -148,10 +175,30 @@ llvm::Value* Emitter::binary(const Binary& n) {
   return arithmetic(n.op, dtype, a, b);
 }
 
+llvm::Value* Emitter::compared(const Binary& n) {
+  Value *a = expr(n.a), *b = expr(n.b);
+  unify(a, b);
+  return compare(n.op, n.a->dtype, a, b);
+}
+
+// The condition of a select. Where a branch has what is compared, as x in LeakyRelu's
+// select(x < 0, 0.01 * x, x), the result does not jump where the comparison does.
+llvm::Value* Emitter::condition_of(const Select& n) {
+  const Binary* test = as<Binary>(n.condition);
+  if (test == nullptr || !is_compare(test->op) || !is_float(test->a->dtype))
+    return expr(n.condition);
+  bool shared = false;
+  for (const Expr& branch : {n.a, n.b}) {
+    visit(branch, [&](const Expr& part) {
+      shared |= !is_leaf(part) && (part.same_as(test->a) || part.same_as(test->b));
+    });
+  }
+  return shared ? compared(*test) : expr(n.condition);
+}
+
 // fmuladd is one instruction where the CPU has it, and never a call.
-llvm::Value* Emitter::multiply_add(const Expr& product, const Expr& addend) {
-  const Binary& factors = *as<Binary>(product);
-  Value *c = expr(addend), *a = expr(factors.a), *b = expr(factors.b);
+llvm::Value* Emitter::multiply_add(const Expr& x, const Expr& y, const Expr& addend) {
+  Value *c = expr(addend), *a = expr(x), *b = expr(y);
   unify(a, b);
   unify(a, c);
   unify(b, c);
@@ -225,7 +272,7 @@ bool Emitter::place_is_loaded(const Load& n) { return std::ranges::any_of(n.indi
 // Loads of a branch happen only where the condition takes it. select(c, x[i], constant) with a
 // uniform c chooses between two addresses and needs nothing else, unless i is loaded.
 llvm::Value* Emitter::select_value(const Select& n) {
-  Value* condition = expr(n.condition);
+  Value* condition = condition_of(n);
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
     return expr(known->isOne() ? n.a : n.b);
   }

@@ -152,6 +152,9 @@ class MathEmitter {
       case Intrinsic::kAcosh: return acosh(x);
       case Intrinsic::kAtanh: return atanh(x);
       case Intrinsic::kTf32: return round_to_tf32(x);
+      case Intrinsic::kExpm1: return expm1(x);
+      case Intrinsic::kLog1p: return log1p(x);
+      case Intrinsic::kNormalCdf: return normal_cdf(x);
       case Intrinsic::kNot: break;
     }
     CHECK(false) << "no function of floats";
@@ -255,17 +258,26 @@ class MathEmitter {
   struct Power {
     Value *rounded, *whole, *fraction;  // kRounder + n, n, exp(r)
   };
-  Power split_exp(Value* x) {
+  struct Reduced {
+    Value *rounded, *whole, *rest;  // kRounder + n, n, r
+  };
+  Reduced reduced_exp(Value* x) {
     // log2(e); then -ln(2) in two parts, the first short enough that its multiples are exact.
     Value* rounded = fma(x, f(0x1.715476p+0), f(kRounder));
     Value* whole = b_.CreateFSub(rounded, f(kRounder));
-    Value* r = fma(whole, f(-0x1.62e400p-1), x);
-    r = fma(whole, f(-0x1.7f7d1cp-20), r);
-    return {
-        rounded,
-        whole,
-        polynomial(
-            r, {0x1.694000p-10, 0x1.125edcp-7, 0x1.555b5ap-5, 0x1.555450p-3, 0x1.fffff6p-2, 1, 1})};
+    return {rounded, whole, less_multiple_of_log2(x, whole)};
+  }
+  static constexpr double kLog2High = 0x1.62e400p-1, kLog2Low = 0x1.7f7d1cp-20;
+  Value* less_multiple_of_log2(Value* x, Value* whole) {
+    return fma(whole, f(-kLog2Low), fma(whole, f(-kLog2High), x));
+  }
+  Value* exp_of_rest(Value* r) {
+    return polynomial(
+        r, {0x1.694000p-10, 0x1.125edcp-7, 0x1.555b5ap-5, 0x1.555450p-3, 0x1.fffff6p-2, 1, 1});
+  }
+  Power split_exp(Value* x) {
+    const auto [rounded, whole, r] = reduced_exp(x);
+    return {rounded, whole, exp_of_rest(r)};
   }
   // For |x| <= 80: the result is a normal number, so n is added to its exponent.
   Value* exp_of_small(Value* x) {
@@ -277,11 +289,14 @@ class MathEmitter {
   Value* exp(Value* x) {
     // Beyond these limits exp is infinite, or rounds to 0.
     const auto [rounded, whole, power] = split_exp(clamp(x, -104.5, 89.5));
-    if (in_zmm_) return scaled(power, whole);
+    return scaled(power, rounded, whole);
+  }
+  // x * 2^n, rounded once; by kRounder + n and n.
+  Value* scaled(Value* x, Value* rounded, Value* whole) {
+    if (in_zmm_) return scaled(x, whole);
     Value* n = b_.CreateSub(as_bits(rounded), as_bits(f(kRounder)));
     Value* half = b_.CreateAShr(n, i(1));
-    return b_.CreateFMul(b_.CreateFMul(power, power_of_two(half)),
-                         power_of_two(b_.CreateSub(n, half)));
+    return b_.CreateFMul(b_.CreateFMul(x, power_of_two(half)), power_of_two(b_.CreateSub(n, half)));
   }
   // x * 2^n, by one instruction, which rounds once.
   Value* scaled(Value* x, Value* n) {
@@ -292,6 +307,27 @@ class MathEmitter {
     return b_.CreateIntrinsic(id, {}, args);
   }
   Value* power_of_two(Value* n) { return as_float(b_.CreateShl(b_.CreateAdd(n, i(127)), i(23))); }
+
+  // exp(r) - 1 for |r| <= ln(2)/2; the polynomial is a minimax fit of (exp(r) - 1 - r) / r^2.
+  Value* power_less_one(Value* r) {
+    Value* series = polynomial(
+        r, {0x1.9e7c7ap-13, 0x1.6d3a5ep-10, 0x1.1112d4p-7, 0x1.5554f8p-5, 0x1.555554p-3, 0.5});
+    return fma(b_.CreateFMul(r, r), series, r);
+  }
+  // With exp(x) = 2^n * (1 + p), it is 2^n * p + (2^n - 1). Half of it is computed and doubled, as
+  // 2^128 is no float.
+  Value* expm1(Value* x) {
+    // Beyond these limits the result is infinite, or rounds to -1.
+    Value* bounded = clamp(x, -20, 88.9);
+    const auto [rounded, whole, r] = reduced_exp(bounded);
+    Value* p = power_less_one(r);
+    Value* n = b_.CreateSub(as_bits(rounded), as_bits(f(kRounder + 1)));
+    Value* half = power_of_two(n);
+    Value* result = fma(p, half, b_.CreateFSub(half, f(0.5)));
+    result = b_.CreateFAdd(result, result);
+    // Half of a small number may be subnormal, and the sum has no sign of zero.
+    return b_.CreateSelect(b_.CreateFCmpOLT(abs(x), f(0x1p-26)), x, result);
+  }
 
   // log(x) = k*ln(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2) (fdlibm's logf).
   Value* log(Value* x) {
@@ -328,12 +364,13 @@ class MathEmitter {
                               -5.37397155531e-2,
                               1.33314422036e-1,
                               -3.33332819422e-1});
-    near = fma(b_.CreateFMul(near, square), x, x);
+    // The magnitude only: added to 0, a term of the other sign would give +0 for -0.
+    near = fma(b_.CreateFMul(near, square), size, size);
     Value* most = at_most(size, 10);  // beyond, tanh is 1
     Value* power = exp_of_small(b_.CreateFAdd(most, most));
     Value* far = b_.CreateFSub(f(1), b_.CreateFDiv(f(2), b_.CreateFAdd(power, f(1))));
-    return b_.CreateSelect(
-        b_.CreateFCmpOGE(size, f(0.625)), with_sign_of(far, x), near);  // NaN: near
+    Value* result = b_.CreateSelect(b_.CreateFCmpOGE(size, f(0.625)), far, near);  // NaN: near
+    return with_sign_of(result, x);
   }
 
   // With e = exp(-|x|), 1 / (1 + e) or e / (1 + e): nothing overflows, small results keep their
@@ -379,7 +416,8 @@ class MathEmitter {
                               1.12819925e-1,
                               -3.76125336e-1,
                               1.28379166e-1});
-    near = fma(near, x, x);
+    // A product that is rounded before it is added may be subnormal.
+    near = fuses_ ? fma(near, x, x) : b_.CreateFMul(x, b_.CreateFAdd(f(1), near));
     return b_.CreateSelect(b_.CreateFCmpOGT(t, f(0.927734375)), far, near);
   }
 
@@ -410,7 +448,8 @@ class MathEmitter {
     Value* s = b_.CreateFMul(r, r);
     Value* cosine = polynomial(s, {0x1.9a8000p-16, -0x1.6c0efap-10, 0x1.555550p-5, -0.5, 1});
     Value* sine = polynomial(s, {0x1.80a000p-19, -0x1.a0690cp-13, 0x1.111182p-7, -0x1.555556p-3});
-    return {q, fma(sine, b_.CreateFMul(r, s), r), cosine};
+    // The sum has no sign of zero.
+    return {q, with_sign_of(fma(sine, b_.CreateFMul(r, s), r), r), cosine};
   }
   Value* is_odd(Value* q) { return b_.CreateICmpNE(b_.CreateAnd(q, i(1)), i(0)); }
 
@@ -503,15 +542,62 @@ class MathEmitter {
     return b_.CreateFAdd(growing, falling);
   }
 
-  // log(1 + y): what 1 + y loses of y is mended by y / ((1 + y) - 1) (W. Kahan).
-  Value* log_of_one_more(Value* y) {
-    Value* sum = b_.CreateFAdd(f(1), y);
-    Value* more = b_.CreateFSub(sum, f(1));
-    Value* logarithm = log(sum);
-    Value* mended = b_.CreateFMul(logarithm, b_.CreateFDiv(y, more));
-    mended = b_.CreateSelect(b_.CreateFCmpOEQ(more, f(0)), y, mended);
-    return b_.CreateSelect(b_.CreateFCmpOLT(y, f(1)), mended, logarithm);
+  // log(1 + x) = k*ln(2) + log(1 + m), where 1 + x is about 2^k * (1 + m) with -1/4 <= m < 1/2: m
+  // is x * 2^-k + (2^-k - 1), whose terms are exact (after N. Juffa). The polynomial is a minimax
+  // fit of (log(1 + m) - m) / m^2.
+  Value* log1p(Value* x) {
+    // 0x3f400000 is 3/4; the mask keeps k, in the place of an exponent.
+    Value* k = b_.CreateAnd(b_.CreateSub(as_bits(b_.CreateFAdd(x, f(1))), i(0x3f400000)),
+                            i(-int64_t{0x800000}));
+    Value* shrunk = as_float(b_.CreateSub(as_bits(x), k));
+    Value* power = as_float(b_.CreateSub(as_bits(f(4)), k));
+    Value* m = b_.CreateFAdd(shrunk, fma(power, f(0.25), f(-1)));
+    Value* series = polynomial(m,
+                               {0x1.547064p-5,
+                                -0x1.8e43cep-4,
+                                0x1.eb07aap-4,
+                                -0x1.04a0dap-3,
+                                0x1.23a902p-3,
+                                -0x1.54fb32p-3,
+                                0x1.999d62p-3,
+                                -0x1.000126p-2,
+                                0x1.555554p-2,
+                                -0x1.fffffep-2});
+    Value* result = fma(b_.CreateFMul(m, m), series, m);
+    // k * 2^23, an integer, times ln(2) / 2^23.
+    result = fma(b_.CreateSIToFP(k, type_), f(0x1.62e430p-24), result);
+    // log1p(inf) = inf, log1p(-1) = -inf, log1p of NaN or less than -1 is NaN; 0 keeps its sign.
+    Value* itself = b_.CreateOr(b_.CreateFCmpOEQ(x, f(0)), b_.CreateFCmpOEQ(x, f(INFINITY)));
+    result = b_.CreateSelect(itself, x, result);
+    Value* least = b_.CreateSelect(b_.CreateFCmpOEQ(x, f(-1)), f(-INFINITY), f(NAN));
+    return b_.CreateSelect(b_.CreateFCmpOGT(x, f(-1)), result, least);
   }
+
+  // The lower tail is exp(-t^2/2) * R(t) for t = |x|; the quotient of polynomials is a minimax
+  // fit of R on 0 <= t <= 14.6. t^2 is the square of the upper half of the bits of t, which is
+  // exact, and a rest.
+  Value* normal_cdf(Value* x) {
+    Value* t = at_most(abs(x), 14.5);  // beyond, the tail rounds to 0
+    Value* high = as_float(b_.CreateAnd(as_bits(t), i(-int64_t{0x1000})));
+    Value* exact = b_.CreateFMul(b_.CreateFMul(high, high), f(-0.5));
+    Value* rest =
+        b_.CreateFMul(b_.CreateFMul(b_.CreateFAdd(t, high), f(-0.5)), b_.CreateFSub(t, high));
+    Value* rounded = fma(b_.CreateFAdd(exact, rest), f(0x1.715476p+0), f(kRounder));
+    Value* whole = b_.CreateFSub(rounded, f(kRounder));
+    Value* r = b_.CreateFAdd(fma(whole, f(-kLog2High), exact), fma(whole, f(-kLog2Low), rest));
+    // In powers of one rounded square: its error is the same above and below.
+    Value* square = b_.CreateFMul(t, t);
+    const auto line = [&](double slope, double start) { return fma(t, f(slope), f(start)); };
+    Value* above = fma(square, f(0x1.9b7234p-8), line(0x1.fb6496p-5, 0x1.1de38ep-2));
+    above = fma(square, above, line(0x1.55cc7ep-1, 0x1.85bd58p-1));
+    Value* below =
+        fma(square, line(0x1.01d52ap-6, 0x1.3dfb32p-3), line(0x1.6e4006p-1, 0x1.d4e7a2p+0));
+    below = fma(square, below, line(0x1.466212p+1, 0x1.85bd58p+0));
+    Value* ratio = b_.CreateFDiv(above, below);
+    Value* tail = scaled(fma(ratio, power_less_one(r), ratio), rounded, whole);
+    return b_.CreateSelect(b_.CreateFCmpOLT(x, f(0)), tail, b_.CreateFSub(f(1), tail));
+  }
+
   // From 2^13 on, asinh(x) and acosh(x) are log(2 * x) in float32.
   Value* or_log_of_twice(Value* size, Value* result) {
     Value* far = b_.CreateFAdd(log(size), f(M_LN2));
@@ -523,20 +609,20 @@ class MathEmitter {
     Value* square = b_.CreateFMul(size, size);
     Value* root = unary(llvm::Intrinsic::sqrt, b_.CreateFAdd(square, f(1)));
     Value* more = b_.CreateFAdd(size, b_.CreateFDiv(square, b_.CreateFAdd(root, f(1))));
-    return with_sign_of(or_log_of_twice(size, log_of_one_more(more)), x);
+    return with_sign_of(or_log_of_twice(size, log1p(more)), x);
   }
   // log(x + sqrt(x^2 - 1)).
   Value* acosh(Value* x) {
     Value* t = b_.CreateFSub(x, f(1));
     Value* root = unary(llvm::Intrinsic::sqrt, b_.CreateFMul(t, b_.CreateFAdd(t, f(2))));
-    Value* result = or_log_of_twice(x, log_of_one_more(b_.CreateFAdd(t, root)));
+    Value* result = or_log_of_twice(x, log1p(b_.CreateFAdd(t, root)));
     return b_.CreateSelect(b_.CreateFCmpOLT(x, f(1)), f(NAN), result);
   }
   // log((1 + x) / (1 - x)) / 2.
   Value* atanh(Value* x) {
     Value* size = abs(x);
     Value* more = b_.CreateFDiv(b_.CreateFAdd(size, size), b_.CreateFSub(f(1), size));
-    return with_sign_of(b_.CreateFMul(log_of_one_more(more), f(0.5)), x);
+    return with_sign_of(b_.CreateFMul(log1p(more), f(0.5)), x);
   }
 
   // Beyond 2^16 the product with 2/pi is made of integers, with as many of its bits as matter

@@ -40,6 +40,9 @@ class DoubleMath {
       case Intrinsic::kRound: return unary(llvm::Intrinsic::roundeven, x);
       case Intrinsic::kSin: return sin_or_cos(x, 0);
       case Intrinsic::kCos: return sin_or_cos(x, 1);
+      case Intrinsic::kExpm1: return expm1(x);
+      case Intrinsic::kLog1p: return log1p(x);
+      case Intrinsic::kNormalCdf: return normal_cdf(x);
       default: break;  // no function of doubles (kNotOfDouble), or none of reals
     }
     CHECK(false) << "no function of doubles";
@@ -127,6 +130,16 @@ class DoubleMath {
   // is less than a tenth of the last place. The power is multiplied in two halves, so that results
   // beyond the normal range round once. |x| is at most some 800.
   Value* exp_of(Value* x, Value* tail) {
+    const auto [n, more] = split_exp(x, tail);
+    Value* power = add(f(1), more);
+    Value* half = b_.CreateAShr(n, i(1));
+    return mul(mul(power, power_of_two(half)), power_of_two(b_.CreateSub(n, half)));
+  }
+  // exp(x + tail) = 2^n * (1 + more).
+  struct Power {
+    Value *n, *more;
+  };
+  Power split_exp(Value* x, Value* tail) {
     Value* rounded = fma(x, f(M_LOG2E), f(kRounder));
     Value* whole = sub(rounded, f(kRounder));
     Value* r = fma(whole, f(-kLn2Low), fma(whole, f(-kLn2High), x));
@@ -134,10 +147,8 @@ class DoubleMath {
     std::array<double, 12> series;
     double factorial = 1;
     for (int n = 2; n <= 13; ++n) series[static_cast<size_t>(13 - n)] = 1 / (factorial *= n);
-    Value* power = add(f(1), fma(mul(r, r), polynomial(r, series), r));
     Value* n = b_.CreateSub(as_bits(rounded), as_bits(f(kRounder)));
-    Value* half = b_.CreateAShr(n, i(1));
-    return mul(mul(power, power_of_two(half)), power_of_two(b_.CreateSub(n, half)));
+    return {n, fma(mul(r, r), polynomial(r, series), r)};
   }
   Value* power_of_two(Value* n) { return as_double(b_.CreateShl(b_.CreateAdd(n, i(1023)), i(52))); }
 
@@ -156,6 +167,16 @@ class DoubleMath {
 
   // Beyond these limits exp is infinite, or rounds to 0.
   Value* exp(Value* x) { return exp_of(clamp(x, -746, 710), nullptr); }
+
+  // 2^n * more + (2^n - 1). Half of it is computed and doubled, as 2^1024 is no double.
+  Value* expm1(Value* x) {
+    // Beyond these limits the result is infinite, or rounds to -1.
+    const auto [n, more] = split_exp(clamp(x, -40, 709.9), nullptr);
+    Value* half = power_of_two(b_.CreateSub(n, i(1)));
+    Value* result = fma(more, half, sub(half, f(0.5)));
+    // Half of a small number may be subnormal, and the sum has no sign of zero.
+    return where(b_.CreateFCmpOLT(abs(x), f(0x1p-54)), x, add(result, result));
+  }
 
   // |x| = mantissa * 2^exponent, sqrt(1/2) <= mantissa < sqrt(2); of numbers that are not 0.
   struct Parts {
@@ -199,6 +220,16 @@ class DoubleMath {
     return where(b_.CreateFCmpOLT(x, f(0)), f(NAN), result);
   }
 
+  // What 1 + x loses of x is mended by x / ((1 + x) - 1) (W. Kahan).
+  Value* log1p(Value* x) {
+    Value* sum = add(f(1), x);
+    Value* more = sub(sum, f(1));
+    Value* logarithm = log(sum);
+    Value* mended = mul(logarithm, div(x, more));
+    mended = where(b_.CreateFCmpOEQ(more, f(0)), x, mended);
+    return where(b_.CreateFCmpOLT(x, f(0x1p54)), mended, logarithm);
+  }
+
   // Cephes' rational function near 0; elsewhere 1 - 2 / (exp(2x) + 1).
   Value* tanh(Value* x) {
     Value* size = abs(x);
@@ -207,11 +238,13 @@ class DoubleMath {
         square, {-9.64399179425052238628e-1, -9.92877231001918586564e1, -1.61468768441708447952e3});
     Value* below = polynomial(
         square, {1, 1.12811678491632931402e2, 2.23548839060100448583e3, 4.84406305325125486048e3});
-    Value* near = fma(mul(x, square), div(above, below), x);
+    // The magnitude only: added to 0, a term of the other sign would give +0 for -0.
+    Value* near = fma(mul(size, square), div(above, below), size);
     Value* most = at_most(size, 22);  // beyond, tanh is 1
     Value* power = exp(add(most, most));
     Value* far = sub(f(1), div(f(2), add(power, f(1))));
-    return where(b_.CreateFCmpOGE(size, f(0.625)), with_sign_of(far, x), near);  // NaN: near
+    Value* result = where(b_.CreateFCmpOGE(size, f(0.625)), far, near);  // NaN: near
+    return with_sign_of(result, x);
   }
 
   // With e = exp(-|x|), 1 / (1 + e) or e / (1 + e): nothing overflows, small results keep their
@@ -225,6 +258,35 @@ class DoubleMath {
   Value* erf(Value* x) {
     Value* size = at_most(abs(x), 6);  // beyond, erf is 1
     Value* z = mul(size, size);
+    Value* near = near_erf(x, z);
+    Value* middle = add(f(kErfOfOne), middle_erf(size));
+    // 1 - exp(-x^2 - 0.5625 + rational(1/x^2)) / x.
+    Value* inverse = div(f(1), z);
+    Value* exponent = sub(erf_tail(size, inverse), add(z, f(0.5625)));
+    Value* far = sub(f(1), div(exp(exponent), size));
+    Value* beyond = where(b_.CreateFCmpOGE(size, f(1.25)), far, middle);
+    return where(b_.CreateFCmpOGE(size, f(0.84375)), with_sign_of(beyond, x), near);
+  }
+
+  // Half of erfc(|x| / sqrt(2)) by the same functions is the lower tail. Where x^2 is large, what
+  // its rounding leaves out counts.
+  Value* normal_cdf(Value* x) {
+    Value* t = at_most(abs(x), 38.8);  // beyond, the tail rounds to 0
+    Value* size = mul(t, f(M_SQRT1_2));
+    Value* z = mul(size, size);
+    Value* near = sub(f(1), near_erf(size, z));
+    Value* middle = sub(f(1 - kErfOfOne), middle_erf(size));
+    const Pair square = two_product(t, t);
+    Value* power = exp_of(mul(square.high, f(-0.5)), mul(square.low, f(-0.5)));
+    Value* factor = exp(sub(erf_tail(size, div(f(1), z)), f(0.5625)));
+    Value* far = div(mul(power, factor), size);
+    Value* twice = where(b_.CreateFCmpOGE(size, f(1.25)), far, middle);
+    Value* tail = mul(where(b_.CreateFCmpOGE(size, f(0.84375)), twice, near), f(0.5));
+    return where(b_.CreateFCmpOLT(x, f(0)), tail, sub(f(1), tail));
+  }
+
+  // erf(x) where |x| < 0.84375, with z = x^2.
+  Value* near_erf(Value* x, Value* z) {
     Value* near = div(polynomial(z,
                                  {-2.37630166566501626084e-05,
                                   -5.77027029648944159157e-03,
@@ -238,31 +300,28 @@ class DoubleMath {
                                   6.50222499887672944485e-02,
                                   3.97917223959155352819e-01,
                                   1}));
-    near = fma(x, near, x);
+    return fma(x, near, x);
+  }
+  // erf(size) - kErfOfOne where 0.84375 <= size < 1.25.
+  static constexpr double kErfOfOne = 8.45062911510467529297e-01;
+  Value* middle_erf(Value* size) {
     Value* s = sub(size, f(1));
-    Value* middle = div(polynomial(s,
-                                   {-2.16637559486879084300e-03,
-                                    3.54783043256182359371e-02,
-                                    -1.10894694282396677476e-01,
-                                    3.18346619901161753674e-01,
-                                    -3.72207876035701323847e-01,
-                                    4.14856118683748331666e-01,
-                                    -2.36211856075265944077e-03}),
-                        polynomial(s,
-                                   {1.19844998467991074170e-02,
-                                    1.36370839120290507362e-02,
-                                    1.26171219808761642112e-01,
-                                    7.18286544141962662868e-02,
-                                    5.40397917702171048937e-01,
-                                    1.06420880400844228286e-01,
-                                    1}));
-    middle = add(f(8.45062911510467529297e-01), middle);
-    // 1 - exp(-x^2 - 0.5625 + rational(1/x^2)) / x.
-    Value* inverse = div(f(1), z);
-    Value* exponent = sub(erf_tail(size, inverse), add(z, f(0.5625)));
-    Value* far = sub(f(1), div(exp(exponent), size));
-    Value* beyond = where(b_.CreateFCmpOGE(size, f(1.25)), far, middle);
-    return where(b_.CreateFCmpOGE(size, f(0.84375)), with_sign_of(beyond, x), near);
+    return div(polynomial(s,
+                          {-2.16637559486879084300e-03,
+                           3.54783043256182359371e-02,
+                           -1.10894694282396677476e-01,
+                           3.18346619901161753674e-01,
+                           -3.72207876035701323847e-01,
+                           4.14856118683748331666e-01,
+                           -2.36211856075265944077e-03}),
+               polynomial(s,
+                          {1.19844998467991074170e-02,
+                           1.36370839120290507362e-02,
+                           1.26171219808761642112e-01,
+                           7.18286544141962662868e-02,
+                           5.40397917702171048937e-01,
+                           1.06420880400844228286e-01,
+                           1}));
   }
   Value* erf_tail(Value* size, Value* s) {
     Value* close = div(polynomial(s,
@@ -325,7 +384,7 @@ class DoubleMath {
       sines[static_cast<size_t>(8 - n)] = sign / (factorial *= 2 * n * (2 * n + 1));
       cosines[static_cast<size_t>(8 - n)] = -sign / (factorial * (2 * n + 2));
     }
-    Value* sine = fma(mul(r, z), polynomial(z, sines), r);
+    Value* sine = with_sign_of(fma(mul(r, z), polynomial(z, sines), r), r);  // of zero, too
     // 1 - z/2 rounds; what it loses is given back.
     Value* half = mul(z, f(0.5));
     Value* most = sub(f(1), half);

@@ -118,11 +118,51 @@ llvm::Value* Emitter::load_place(TensorId id, const LaneIndex& place, llvm::Cons
   const Align align(static_cast<uint64_t>(dtype_bytes(dtype)));
   Value* active = varies ? mask() : nullptr;
   if (active) {
-    llvm::Value* value =
-        b_.CreateMaskedLoad(type, from, align, active, llvm::Constant::getNullValue(type));
-    return from_memory(annotate(llvm::cast<llvm::CallInst>(value), id), dtype);
+    return from_memory(masked_load(id, type, from, active), dtype);
   }
   return from_memory(annotate(b_.CreateAlignedLoad(type, from, align), id), dtype);
+}
+
+// The given lanes of a mask. Conjunctions are followed, so that lanes that a constant excludes are
+// a constant.
+llvm::Value* Emitter::part_of_mask(Value* mask, llvm::ArrayRef<int> lanes) {
+  const auto* both = llvm::dyn_cast<llvm::BinaryOperator>(mask);
+  if (both == nullptr || both->getOpcode() != llvm::Instruction::And)
+    return b_.CreateShuffleVector(mask, lanes);
+  Value* a = part_of_mask(both->getOperand(0), lanes);
+  Value* b = part_of_mask(both->getOperand(1), lanes);
+  const auto is_none = [](const Value* part) {
+    const auto* known = llvm::dyn_cast<llvm::Constant>(part);
+    return known != nullptr && known->isNullValue();
+  };
+  return is_none(a) ? a : is_none(b) ? b : b_.CreateAnd(a, b);
+}
+
+// The elements at `from` whose lanes are in the mask, and zeros for the others. LLVM 19 divides a
+// vector that is longer than a register of AVX2. If the mask excludes all lanes of a part and only
+// the signs of the part's elements are read, LLVM then loads the part without the mask. So a longer
+// vector is divided here, and such a part is not loaded.
+llvm::Value* Emitter::masked_load(TensorId id, llvm::Type* type, Value* from, Value* mask) {
+  const auto lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(type)->getNumElements());
+  const auto bits = static_cast<int>(type->getScalarSizeInBits());
+  const int longest = kernel_.math.avx512 ? 512 : 256;
+  const auto* known = llvm::dyn_cast<llvm::Constant>(mask);
+  if (known != nullptr && known->isNullValue()) return llvm::Constant::getNullValue(type);
+  if (lanes * bits <= longest || lanes % 2 != 0) {
+    const Align align(static_cast<uint64_t>(dtype_bytes(program_[id].dtype)));
+    return annotate(
+        b_.CreateMaskedLoad(type, from, align, mask, llvm::Constant::getNullValue(type)), id);
+  }
+  const int half = lanes / 2;
+  llvm::SmallVector<int, 16> low, high, all;
+  for (int i = 0; i < half; ++i) low.push_back(i), high.push_back(half + i);
+  for (int i = 0; i < lanes; ++i) all.push_back(i);
+  llvm::Type* part = at_width(type->getScalarType(), half);
+  Value* second =
+      b_.CreateConstGEP1_64(b_.getInt8Ty(), from, static_cast<uint64_t>(half * bits / 8));
+  Value* lower = masked_load(id, part, from, part_of_mask(mask, low));
+  Value* upper = masked_load(id, part, second, part_of_mask(mask, high));
+  return b_.CreateShuffleVector(lower, upper, all);
 }
 
 // A vector of addresses: the uniform part once, the rest by lane.
@@ -195,14 +235,12 @@ llvm::Value* Emitter::load_spread(TensorId id, const LaneIndex& place, const Run
   }
   LaneIndex uniform{run.begin, 0, place.terms};
   Value* from = address(id, uniform);
-  llvm::Constant* nothing = llvm::Constant::getNullValue(type);
   llvm::Value* loaded;
   if (active_ || run.elements < width) {
     llvm::Type* lanes = at_width(b_.getInt1Ty(), lanes_);
     Value* active = active_ ? active_ : llvm::Constant::getAllOnesValue(lanes);
     Value* read = b_.CreateShuffleVector(active, llvm::Constant::getNullValue(lanes), reader);
-    loaded = annotate(
-        llvm::cast<llvm::CallInst>(b_.CreateMaskedLoad(type, from, align, read, nothing)), id);
+    loaded = masked_load(id, type, from, read);
   } else {
     loaded = annotate(b_.CreateAlignedLoad(type, from, align), id);
   }
@@ -245,8 +283,7 @@ llvm::Value* Emitter::load_strided(TensorId id,
     }
     Value* read =
         b_.CreateShuffleVector(active, llvm::Constant::getNullValue(active->getType()), reader);
-    return annotate(
-        b_.CreateMaskedLoad(type, from, align, read, llvm::Constant::getNullValue(type)), id);
+    return masked_load(id, type, from, read);
   };
   llvm::SmallVector<int, 16> order;
   for (int i = 0; i < lanes_; ++i) {

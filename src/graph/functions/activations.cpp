@@ -15,12 +15,12 @@ static void cast_like(Body& b) {
   b.output(0, b.add("Cast", {b.input(0)}, std::move(attributes)));
 }
 
-// max(0, x) + min(0, alpha * (exp(x / alpha) - 1))
+// x where it is above 0, else alpha * (exp(x / alpha) - 1).
 static void celu(Body& b) {
   const Term x = b.input(0);
   const double alpha = b.call().number("alpha", 1);
-  const Term below = (b.add("Exp", {x / alpha}) - 1) * alpha;
-  b.output(0, b.add("Max", {x, same(x, 0)}) + b.add("Min", {below, same(x, 0)}));
+  const Term below = b.add("Expm1", {x / alpha}) * alpha;
+  b.output(0, where(b.add("Greater", {x, same(x, 0)}), x, below));
 }
 
 static void mean(Body& b) {

@@ -6,6 +6,7 @@
 
 #include "graph/ops/op.h"
 #include "tensor/code.h"
+#include "tensor/multiply_add.h"
 #include "tensor/operator_dags.h"
 
 namespace pruner {
@@ -22,7 +23,8 @@ Expr imm(double value, const Expr& like) {
 }
 
 Expr fn(Intrinsic f, const Expr& x) { return call(f, {x}); }
-Expr negate(const Expr& x) { return imm(0, x) - x; }
+// 0 - x would be +0 for x = +0.
+Expr negate(const Expr& x) { return is_float(x->dtype) ? x * imm(-1, x) : imm(0, x) - x; }
 Expr logistic(const Expr& x) { return fn(Intrinsic::kSigmoid, x); }
 Expr compare(BinaryOp op, const Expr& a, const Expr& b) { return binary(op, a, b); }
 Expr clamp(const Expr& x, double low, double high) {
@@ -31,20 +33,22 @@ Expr clamp(const Expr& x, double low, double high) {
 
 // ONNX, Selu: gamma * x above 0, else gamma * alpha * (exp(x) - 1); Elu has a gamma of 1.
 Expr elu(const Expr& x, double alpha, double gamma = 1) {
-  const Expr below = imm(gamma * alpha, x) * (fn(Intrinsic::kExp, x) - imm(1, x));
+  const Expr below = imm(gamma * alpha, x) * fn(Intrinsic::kExpm1, x);
   const Expr above = gamma == 1 ? x : imm(gamma, x) * x;
   return select(compare(BinaryOp::kGt, x, imm(0, x)), above, below);
 }
 
-// ONNX, Gelu: x / 2 * (1 + erf(x / sqrt(2))), or its approximation by tanh.
+// ONNX, Gelu: x / 2 * (1 + erf(x / sqrt(2))), or its approximation by tanh. The sums with 1 would
+// lose all digits of the lower tail, so that they are a normal distribution's and, as
+// (1 + tanh(t)) / 2 = sigmoid(2 t), a sigmoid.
 Expr gelu(const OpCall& c, const Expr& x) {
   const double pi = 3.14159265358979323846;
   if (c.text("approximate", "none") == "tanh") {
-    const Expr inner = imm(std::sqrt(2 / pi), x) * (x + imm(0.044715, x) * x * x * x);
-    return imm(0.5, x) * x * (imm(1, x) + fn(Intrinsic::kTanh, inner));
+    // 2 * sqrt(2 / pi) * (x + 0.044715 * x^3), with few roundings: the tail is exp() of it.
+    const double factor = 2 * std::sqrt(2 / pi);
+    return x * logistic(x * (imm(factor, x) + imm(0.044715 * factor, x) * (x * x)));
   }
-  const Expr erf = fn(Intrinsic::kErf, x * imm(std::sqrt(0.5), x));
-  return x * (imm(0.5, x) + erf * imm(0.5, x));
+  return x * fn(Intrinsic::kNormalCdf, x);
 }
 
 // x * tanh(softplus(x)): with e = exp(x), tanh(log(1 + e)) is n / (n + 2) for n = e * (e + 2). This
@@ -75,7 +79,9 @@ Expr modulo(const OpCall& c, const Expr& a, const Expr& b) {
   if (c.integer("fmod", 0) == 0) return floor_mod(a, b);
   if (!is_float(a->dtype)) return a - divide(a, b) * b;
   const Expr size = floor_mod(fn(Intrinsic::kAbs, a), fn(Intrinsic::kAbs, b));
-  return select(a < imm(0, a), negate(size), size);
+  const Expr rest = select(a < imm(0, a), negate(size), size);
+  // Zero keeps its sign, but the remainder by 0 stays NaN.
+  return select(compare(BinaryOp::kEq, a, imm(0, a)), a * (size + imm(1, a)), rest);
 }
 
 // x to the power of an integer, by squares; integers wrap around. A power of the least 6 bits of y
@@ -276,6 +282,10 @@ constexpr Row kRows[] = {
      [](const OpCall&, Operands x) { return compare(BinaryOp::kEq, x[0], x[1]); }},
     {real("Erf"), "T_erf", [](const OpCall&, Operands x) { return fn(Intrinsic::kErf, x[0]); }},
     {real("Exp"), "T_exp", [](const OpCall&, Operands x) { return fn(Intrinsic::kExp, x[0]); }},
+    // Of ours, as torch has it: exp(x) - 1, exact near 0.
+    {real("Expm1"),
+     "T_expm1",
+     [](const OpCall&, Operands x) { return fn(Intrinsic::kExpm1, x[0]); }},
     {real("Floor"),
      "T_floor",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kFloor, x[0]); }},
@@ -318,6 +328,10 @@ constexpr Row kRows[] = {
      "T_less_equal",
      [](const OpCall&, Operands x) { return compare(BinaryOp::kLe, x[0], x[1]); }},
     {real("Log"), "T_log", [](const OpCall&, Operands x) { return fn(Intrinsic::kLog, x[0]); }},
+    // Of ours, as torch has it: log(1 + x), exact near 0.
+    {real("Log1p"),
+     "T_log1p",
+     [](const OpCall&, Operands x) { return fn(Intrinsic::kLog1p, x[0]); }},
     {many("Max").with(kCommutative),
      "T_maximum",
      [](const OpCall&, Operands x) { return max(x[0], x[1]); }},
@@ -334,7 +348,10 @@ constexpr Row kRows[] = {
     // Of ours; one rounding, as machines with such an instruction have it.
     {elementwise("MultiplyAdd", kBroadcast, 3, 3),
      "T_multiply_add",
-     [](const OpCall&, Operands x) { return x[0] * x[1] + x[2]; }},
+     [](const OpCall&, Operands x) {
+       const bool single = x[0]->dtype == DType::kFloat32;
+       return single ? multiply_add(x[0], x[1], x[2]) : x[0] * x[1] + x[2];
+     }},
     {each("Neg"), "T_negative", [](const OpCall&, Operands x) { return negate(x[0]); }},
     {each("Not").with(kOfTruth),
      "T_logical_not",
@@ -377,7 +394,7 @@ constexpr Row kRows[] = {
      [](const OpCall&, Operands x) {
        // log(1 + exp(x)) without overflow for large x.
        const Expr tail = fn(Intrinsic::kExp, negate(fn(Intrinsic::kAbs, x[0])));
-       return max(x[0], imm(0, x[0])) + fn(Intrinsic::kLog, imm(1, x[0]) + tail);
+       return max(x[0], imm(0, x[0])) + fn(Intrinsic::kLog1p, tail);
      }},
     {real("Softsign"),
      "T_softsign",

@@ -1,6 +1,7 @@
 // A chain of element-wise nodes from bytes to bytes is a function of 256 numbers: what takes longer
 // than a look into its table becomes that. QDQ files have such chains for each activation that is
-// no Relu, step by step through bytes (GELU: Div, Erf, Add, Mul, Mul).
+// no Relu, step by step through bytes (GELU: Div, Erf, Add, Mul, Mul). The table has what the nodes
+// give in the interpreter, which rounds each node's result to float32 once.
 #include <algorithm>
 
 #include "graph/passes.h"
@@ -42,8 +43,10 @@ bool is_slow(const std::string& op) {
                                               "Elu",
                                               "Erf",
                                               "Exp",
+                                              "Expm1",
                                               "Gelu",
                                               "Log",
+                                              "Log1p",
                                               "Mish",
                                               "Pow",
                                               "Selu",

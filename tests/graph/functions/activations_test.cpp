@@ -39,7 +39,7 @@ TEST(Mean, IsOfAllInputsThatBroadcast) {
 
 TEST(Function, NamesTheCallAndTheNodeOfItsBodyThatFails) {
   EXPECT_EQ(refusal("Celu", {integers({2}, {1, 2})}),
-            "node \"it\": node \"it\": Exp of int64, expected a floating-point type");
+            "node \"it\": node \"it\": Expm1 of int64, expected a floating-point type");
   EXPECT_EQ(refusal("Celu", {floats({1}, {1}), floats({1}, {1})}),
             "node \"it\": Celu takes 1 to 1 inputs, found 2");
 }

@@ -98,6 +98,21 @@ TEST(Elementwise, RootsAndLogarithmsOfPositives) {
               floats({2}, {-8, 27}));
 }
 
+TEST(Elementwise, ZerosKeepTheirSigns) {
+  const Tensor x = floats({2}, {0.0, -0.0});
+  const V minus = {1, 0}, same = {0, 1};
+  const auto signs = [&](const char* op, const std::vector<Operand>& operands, Attributes a = {}) {
+    V found;
+    for (const double value : values_of(run_op(op, operands, std::move(a))))
+      found.push_back(std::signbit(value) ? 1 : 0);
+    return found;
+  };
+  EXPECT_EQ(signs("Neg", {x}), minus);
+  for (const char* op : {"Elu", "Expm1", "Gelu", "Log1p", "Selu", "Sin", "Tanh"})
+    EXPECT_EQ(signs(op, {x}), same) << op;
+  EXPECT_EQ(signs("Mod", {x, floats({}, {3})}, {{"fmod", int64_t{1}}}), same);
+}
+
 TEST(Elementwise, SignKeepsNan) {
   const Tensor y = run_op("Sign", {floats({3}, {-INFINITY, 0, 2})});
   EXPECT_EQ(values_of(y), (std::vector<double>{-1, 0, 1}));
