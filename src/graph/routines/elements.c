@@ -101,8 +101,8 @@ uint64_t pruner_order_key(const void* data, int64_t dtype, int64_t i, int descen
   if (kind == kFloat) {
     const uint64_t size = bits & (sign - 1);
     const uint64_t fraction = (UINT64_C(1) << types[dtype].fraction) - 1;
-    if (size > ((sign - 1) & ~fraction)) return 0; /* NaN; no number's key is 0 or its inverse */
     key = (bits & sign) != 0 ? sign - size : sign + size;
+    if (size > ((sign - 1) & ~fraction)) key = PRUNER_KEY_OF_NAN; /* no number's key */
   }
   return descending ? key : ~key;
 }

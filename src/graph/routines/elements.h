@@ -16,8 +16,9 @@ double pruner_get_real(const void* data, int64_t dtype, int64_t i);
 void pruner_set_int(void* data, int64_t dtype, int64_t i, int64_t value);
 void pruner_set_real(void* data, int64_t dtype, int64_t i, double value);
 /* A number that is the greater the earlier element i stands in descending or ascending order, and
-   equal for equal ones. In both orders a NaN stands behind all numbers, as ONNX Runtime sorts it.
- */
+   equal for equal ones. A NaN counts as greater than all numbers, as torch and NumPy sort it: it
+   stands first in descending order and last in ascending order. */
+#define PRUNER_KEY_OF_NAN UINT64_MAX /* in descending order */
 uint64_t pruner_order_key(const void* data, int64_t dtype, int64_t i, int descending);
 /* Element `at` of `to` and element `from` of `updates` become one. */
 void pruner_update(

@@ -70,7 +70,8 @@ static int64_t run_class(const Call* call,
   for (int64_t i = 0; i < p->boxes; i++) {
     if (p->has_least && !(pruner_get_real(call->scores, p->dtype, scores + i) > call->least_score))
       continue;
-    heap[n++] = (PrunerRanked){pruner_order_key(call->scores, p->dtype, scores + i, 1), i};
+    const uint64_t key = pruner_order_key(call->scores, p->dtype, scores + i, 1);
+    heap[n++] = (PrunerRanked){key != PRUNER_KEY_OF_NAN ? key : 0, i}; /* a NaN is the worst */
   }
   for (int64_t i = n / 2; i-- > 0;) sink(heap, n, i);
   while (n > 0 && rows - start < p->most && rows < p->room) {

@@ -66,14 +66,15 @@ TEST(TopK, IsOfAnyAxis) {
   EXPECT_EQ(found.indices, (V{1, 0, 1}));
 }
 
-TEST(TopK, PutsNansLast) {
+// As torch and NumPy do.
+TEST(TopK, TakesNanForTheGreatest) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor x = floats({5}, {nan, 1, -infinity, infinity, -0.0});
   const auto order = [&](int64_t largest) {
     return values_of(run_outputs("TopK", {x, Ints{5}}, 2, {{"largest", largest}})[1]);
   };
-  EXPECT_EQ(order(1), (V{3, 1, 4, 2, 0}));
+  EXPECT_EQ(order(1), (V{0, 3, 1, 4, 2}));
   EXPECT_EQ(order(0), (V{2, 4, 1, 3, 0}));
 }
 
