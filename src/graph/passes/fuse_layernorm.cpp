@@ -2,7 +2,9 @@
 //   d = x - ReduceMean(x);  y = d / Sqrt(ReduceMean(d * d) + epsilon) * scale + bias,
 // becomes one LayerNormalization node, and before opset 23
 //   y = x / Sqrt(ReduceMean(x * x) + epsilon) * scale
-// one RMSNormalization.
+// one RMSNormalization. Sums are in an order of their own, and a quotient becomes a product with an
+// inverse root: a result is off by its sums' error and 3 units of the last place. Where an operator
+// that jumps reads it, that is so too, since the order of a mean's terms is open.
 #include <algorithm>
 
 #include "graph/passes.h"

@@ -59,6 +59,7 @@ class Runner {
   bool follow_clip(const Node& node, std::vector<double>& range) const;
   std::optional<Tail> tail_of(const Node& node) const;
   std::optional<ValueId> bias_of(const Node& node, const Quantized& x, const Quantized& w);
+  std::optional<ValueId> real_bias_of(const Node& node) const;
 
   ValueId constant(const std::string& name, Tensor tensor);
   ValueId flat(ValueId id);
@@ -202,7 +203,9 @@ std::optional<Tail> Runner::tail_of(const Node& node) const {
 }
 
 // The bias in steps of the products, [outputs]; an invalid id where there is none, nothing where it
-// cannot be had.
+// is no whole number of steps to 2^-20 of itself, as exporters write it (their scale is the product
+// of the other two, rounded to float32). It moves a result by no more than 16 units of the last
+// place of the bias.
 std::optional<ValueId> Runner::bias_of(const Node& node, const Quantized& x, const Quantized& w) {
   constexpr double kMost = 2147483647;
   if (node.inputs.size() < 3 || !node.inputs[2].valid()) return ValueId{};
@@ -213,7 +216,7 @@ std::optional<ValueId> Runner::bias_of(const Node& node, const Quantized& x, con
   const auto step = [&](int64_t i) {
     return x_scale * scales.get(scales.num_elements() == 1 ? 0 : i);
   };
-  const auto close = [](double a, double b) { return std::abs(a - b) <= 1e-4 * b; };
+  const auto close = [](double a, double b) { return std::abs(a - b) <= 0x1p-20 * std::abs(b); };
   if (quantized && is_known(quantized->q) && at(quantized->q).dtype == DType::kInt32) {
     const Tensor& own = known(quantized->steps.scale);
     const int64_t n = known(quantized->q).num_elements();
@@ -227,10 +230,18 @@ std::optional<ValueId> Runner::bias_of(const Node& node, const Quantized& x, con
   Tensor whole(DType::kInt32, {real.num_elements()});
   for (int64_t i = 0; i < real.num_elements(); ++i) {
     const double q = std::nearbyint(real.get(i) / step(i));
-    if (!(std::abs(q) <= kMost)) return std::nullopt;
+    if (!(std::abs(q) <= kMost) || !close(q * step(i), real.get(i))) return std::nullopt;
     whole.set_int(i, static_cast<int64_t>(q));
   }
   return constant(at(id).name + "/whole", std::move(whole));
+}
+
+// A bias that is no whole number of steps, and is added to real numbers: [outputs].
+std::optional<ValueId> Runner::real_bias_of(const Node& node) const {
+  const ValueId id = node.inputs[2];
+  const std::vector<int64_t>& shape = at(node.outputs[0]).shape;
+  if (!is_known(id) || !is_float(at(id).dtype) || shape.size() < 2) return std::nullopt;
+  return at(id).shape == std::vector{shape[1]} ? std::optional(id) : std::nullopt;
 }
 
 ValueId Runner::constant(const std::string& name, Tensor tensor) {
@@ -316,8 +327,9 @@ bool Runner::run_conv(const Node& node) {
   const std::optional<Quantized> x = tensor_operand(node, 0), w = weight_operand(node, 0);
   if (!x || !w) return false;
   const std::optional<ValueId> bias = bias_of(node, *x, *w);
-  if (!bias) return false;
-  if (const std::optional<Tail> tail = tail_of(node)) {
+  const std::optional<ValueId> real = bias ? std::nullopt : real_bias_of(node);
+  if (!bias && !real) return false;
+  if (const std::optional<Tail> tail = bias ? tail_of(node) : std::nullopt) {
     std::vector<ValueId> inputs = inputs_of({*x, *w});
     add_steps_of(*tail, inputs);
     if (bias->valid()) inputs.push_back(*bias);
@@ -336,6 +348,11 @@ bool Runner::run_conv(const Node& node) {
   for (int64_t i = 0; i < steps.num_elements(); ++i)
     steps.set(i, static_cast<float>(scale_of(x->steps)) * static_cast<float>(steps.get(i)));
   ValueId sums = call(node, "ConvInteger", {x->q, w->q, x_zero, w_zero}, node.attributes);
+  if (real) {
+    const ValueId reals = call(node, "Dequantize", {sums, constant("steps", steps)}, {});
+    emit({"Add", node.name, {reals, constant("bias", beside(known(*real)))}, node.outputs, {}});
+    return true;
+  }
   if (bias->valid()) sums = call(node, "Add", {sums, constant("bias", beside(known(*bias)))}, {});
   emit({"Dequantize", node.name, {sums, constant("steps", steps)}, node.outputs, {}});
   return true;
@@ -350,13 +367,20 @@ bool Runner::run_gemm(const Node& node) {
   if (!x || !w || gemm.number("alpha", 1) != 1) return false;
   if (node.inputs.size() > 2 && gemm.number("beta", 1) != 1) return false;
   const std::optional<ValueId> bias = bias_of(node, *x, *w);
-  if (!bias) return false;
+  const std::optional<ValueId> real = bias ? std::nullopt : real_bias_of(node);
+  if (!bias && !real) return false;
   // A bias of other shapes than [n] differs by row.
-  if (bias->valid() && at(*bias).shape != std::vector{at(node.outputs[0]).shape[1]}) return false;
+  if (bias && bias->valid() && at(*bias).shape != std::vector{at(node.outputs[0]).shape[1]})
+    return false;
   std::vector<ValueId> inputs = inputs_of({*x, *w});
-  inputs.push_back(*bias);
+  inputs.push_back(bias.value_or(ValueId{}));
   Attributes attributes = node.attributes;
   attributes.erase("beta");
+  if (real) {
+    const ValueId reals = call(node, "com.microsoft::QGemm", inputs, attributes);
+    emit({"Add", node.name, {reals, *real}, node.outputs, {}});
+    return true;
+  }
   const std::optional<Tail> tail = tail_of(node);
   // The result of a QGemm is of the type of its data.
   if (tail && tail->dtype == at(x->q).dtype) {

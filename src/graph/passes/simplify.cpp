@@ -1,9 +1,11 @@
 // Many spellings of one thing become one, so that later passes know few operators.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "graph/passes.h"
 #include "graph/rewriter.h"
+#include "graph/step_readers.h"
 
 namespace pruner {
 
@@ -131,19 +133,30 @@ static void absorb_pad(Rewriter& r, Node& conv) {
   conv.inputs[0] = pad->inputs[0];
 }
 
-// A division by a constant is a multiplication, unless the node asks for its last digit (exact, an
-// attribute of ours).
-static void multiply_instead(Rewriter& r, Node& div) {
-  if (OpCall{r.graph(), div}.integer("exact", 0) != 0) return;
+// A division by a constant is a multiplication by its inverse. The product by a power of two is the
+// quotient. Another product has two roundings where the quotient has one: it is 1.5 units of the
+// last place from the exact quotient at most, not 0.5. It stays a division where the inverse is no
+// normal number, where the node asks for its last digit (exact, an attribute of ours), and where an
+// operator that jumps reads it: floor(82 / 41) is 2, floor(82 * (1 / 41)) is 1.
+static void multiply_instead(Rewriter& r, Node& div, bool read_by_step) {
   const std::optional<Tensor>& divisor = r[div.inputs[1]].constant;
   if (!divisor || !is_float(divisor->dtype()) || r[div.inputs[0]].constant) return;
+  const bool rounds = OpCall{r.graph(), div}.integer("exact", 0) != 0 || read_by_step;
+  const double most = greatest_float(divisor->dtype());
   Tensor factor = divisor->clone();
-  for (int64_t i = 0; i < factor.num_elements(); ++i) factor.set(i, 1 / factor.get(i));
+  for (int64_t i = 0; i < factor.num_elements(); ++i) {
+    const double by = factor.get(i), inverse = 1 / by;
+    int exponent = 0;
+    if (rounds && std::abs(std::frexp(by, &exponent)) != 0.5) return;
+    // The least normal number is about 4 / most.
+    if (!(std::abs(inverse) <= most && std::abs(inverse) >= 8 / most)) return;
+    factor.set(i, inverse);
+  }
   div.op = "Mul";
   div.inputs[1] = r.add_constant(div.name + "/factor", std::move(factor));
 }
 
-// Gemm's beta goes into a constant bias.
+// Gemm's beta goes into a constant bias: the product is rounded as it is at run time.
 static void fold_beta(Rewriter& r, Node& gemm) {
   const OpCall call{r.graph(), gemm};
   const double beta = call.number("beta", 1);
@@ -165,6 +178,7 @@ static bool scatters_nothing(const Rewriter& r, const Node& node) {
 }
 
 Graph simplify(Graph graph) {
+  const std::vector<bool> by_steps = read_by_steps(graph);
   Rewriter r(std::move(graph));
   for (Node& node : r.take_nodes()) {
     const bool only_known = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
@@ -188,7 +202,8 @@ Graph simplify(Graph graph) {
       emit_chain(r, node);
     } else {
       if (node.op == "Conv") absorb_pad(r, node);
-      if (node.op == "Div") multiply_instead(r, node);
+      if (node.op == "Div")
+        multiply_instead(r, node, by_steps[static_cast<size_t>(node.outputs[0].value)]);
       if (node.op == "Gemm") fold_beta(r, node);
       r.emit(std::move(node));
     }

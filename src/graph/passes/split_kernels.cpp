@@ -1,5 +1,6 @@
 // A convolution much of whose products are with padding, as dilations near the size of the map
 // make them, becomes a sum of convolutions of one tap each, over the outputs whose tap reads data.
+// The terms are the same ones in another order, which a convolution leaves open.
 #include <algorithm>
 
 #include "graph/ops/window.h"

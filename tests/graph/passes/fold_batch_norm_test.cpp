@@ -67,6 +67,15 @@ TEST(FoldBatchNorm, IsOneMultiplyAndAddElsewhere) {
             "Relu Mul Add");
 }
 
+// (3 * (1 / 3) - 1) is 0, node by node; a ceiling of one fused factor may be 1.
+TEST(FoldBatchNorm, LeavesARunThatAnOperatorThatJumpsReads) {
+  EXPECT_EQ(folded([](auto& b, ValueId x) {
+              const ValueId y = b.node("Mul", {b.node("Mul", {x, b.scalar(1.0 / 3)}), b.scalar(3)});
+              return b.node("Ceil", {b.node("Relu", {y})});
+            }),
+            "Mul Mul Relu Ceil");
+}
+
 TEST(FoldBatchNorm, LeavesWhatDiffersInsideAChannel) {
   EXPECT_EQ(folded([](auto& b, ValueId x) {
               return b.node("Mul", {conv(b, x, false), b.random("s", {3}, 1, 1)});

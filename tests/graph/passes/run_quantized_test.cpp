@@ -134,6 +134,28 @@ TEST(RunQuantized, AConvolutionAddsUpProductsOfBytes) {
             "Quantize BitCast Add Conv Cast Mul Quantize Clip Dequantize");
 }
 
+// Products are of steps of 0.1 * 80 = 8: a bias of 100 lies between 96 and 104.
+TEST(RunQuantized, ABiasThatIsNoWholeNumberOfStepsIsAddedToReals) {
+  for (const bool conv : {true, false}) {
+    for (const double bias : {104.0, 100.0}) {
+      Network n;
+      const ValueId x = n.through(n.input(conv ? Ints{1, 4, 2, 2} : Ints{2, 4}), 0.1, whole(0));
+      const Ints shape = conv ? Ints{1, 4, 1, 1} : Ints{4, 1};
+      const ValueId w =
+          n.dequantize(n.constant(Tensor(DType::kInt8, shape)), real(80), whole(0, DType::kInt8));
+      const ValueId y = n.node(conv ? "Conv" : "Gemm", {x, w, n.constant(floats({1}, {bias}))});
+      const Graph graph = n.finish(n.through(y, 1, whole(0)));
+      const Tensor input = waves(graph[graph.inputs[0]].shape);
+      const Graph after = run_quantized(graph, {});
+      EXPECT_EQ(std::ranges::count(after.nodes, conv ? "Conv" : "Gemm", &Node::op), conv ? 1 : 0);
+      const bool bytes = std::ranges::any_of(
+          after.nodes, [](const Node& node) { return node.attributes.contains("sums"); });
+      EXPECT_TRUE(bytes) << operators(after);
+      for (const double value : values_of(run(after, input))) EXPECT_EQ(value, bias);
+    }
+  }
+}
+
 TEST(RunQuantized, AConvolutionOfManyGroupsAddsUpWholeFloats) {
   const Attributes groups = {{"pads", Ints{1, 1, 1, 1}}, {"group", int64_t{6}}};
   EXPECT_EQ(quantized(convolution(groups, {6, 1, 3, 3}, true, DType::kUInt8), 0.05),

@@ -52,6 +52,36 @@ TEST(Simplify, GivesAConvolutionThePadBeforeIt) {
   run_graph(graph, {waves({1, 2, 5, 5})});
 }
 
+// 82 times the inverse of 41 in float32 is less than 2.
+TEST(Simplify, DividesWhereAnOperatorThatJumpsReadsTheQuotient) {
+  NetworkBuilder b("jumps");
+  const ValueId x = b.input("x", {2}, DType::kFloat32), y = b.scalar(41);
+  const auto quotient = [&] { return b.node("Div", {x, y}); };
+  const ValueId sum = b.node("Add", {b.node("Relu", {quotient()}), b.scalar(0)});
+  const ValueId whole = b.node("Cast", {quotient()}, {{"to", std::string("int32")}});
+  const ValueId smooth = b.node("Floor", {b.node("Exp", {quotient()})});
+  const Graph graph = b.finish({{b.node("Floor", {sum}), "a"},
+                                {whole, "b"},
+                                {b.node("Less", {quotient(), b.scalar(2)}), "c"},
+                                {smooth, "d"}});
+  const Graph simple = simplify(graph);
+  EXPECT_EQ(std::ranges::count(simple.nodes, "Div", &Node::op), 3);
+  EXPECT_EQ(std::ranges::count(simple.nodes, "Mul", &Node::op), 1);
+  const std::vector<Tensor> found = run_graph(simple, {floats({2}, {82, -82})});
+  EXPECT_EQ(values_of(found[0]), (std::vector<double>{2, 0}));
+  EXPECT_EQ(values_of(found[1]), (std::vector<double>{2, -2}));
+  EXPECT_EQ(values_of(found[2]), (std::vector<double>{0, 1}));
+}
+
+TEST(Simplify, MultipliesByTheInverseOfAPowerOfTwoAlways) {
+  NetworkBuilder b("powers");
+  const ValueId x = b.input("x", {2}, DType::kFloat32);
+  const ValueId tiny = b.constant("tiny", floats({2}, {0x1p-149, 1}));
+  const Graph graph = b.finish(
+      {{b.node("Floor", {b.node("Div", {x, b.scalar(8)})}), "a"}, {b.node("Div", {x, tiny}), "b"}});
+  EXPECT_EQ(operators(simplify(graph)), "Mul Floor Div");
+}
+
 TEST(Simplify, MultipliesInsteadOfDividingUnlessExact) {
   NetworkBuilder b("divisions");
   const ValueId x = b.input("x", {2}, DType::kFloat32), y = b.scalar(3);
