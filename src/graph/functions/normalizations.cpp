@@ -116,6 +116,10 @@ static void reduce_log_sum_exp(Body& b) {
   const Term x = b.input(0);
   std::vector<Term> inputs = {x};
   if (b.has(1)) inputs.push_back(b.input(1));
+  if (b.call().has_attribute("axes")) {  // before opset 18
+    inputs.resize(1);
+    inputs.push_back(b.integers(b.call().integers("axes")));
+  }
   const auto noop = b.call().integer("noop_with_empty_axes", 0);
   const auto reduced = [&](const char* op, Term of, int64_t keep) {
     inputs[0] = of;
@@ -183,7 +187,7 @@ static constexpr Function kNormalizationFunctions[] = {
     {"MeanVarianceNormalization", 1, 1, "axes:I", mean_variance_normalization},
     {kStatisticalLayerNormalization, 2, 3, "axis:i epsilon:f stash_type:i", statistical_layer_normalization},
     {kTrainingBatchNormalization, 5, 5, "epsilon:f momentum:f training_mode:i", training_batch_normalization},
-    {"ReduceLogSumExp", 1, 2, "keepdims:i noop_with_empty_axes:i", reduce_log_sum_exp},
+    {"ReduceLogSumExp", 1, 2, "axes:I keepdims:i noop_with_empty_axes:i", reduce_log_sum_exp},
     {"SimplifiedLayerNormalization", 2, 2, "axis:i epsilon:f stash_type:i", simplified_layer_normalization},
     {"com.microsoft::EmbedLayerNormalization", 1, 9, "epsilon:f mask_index_type:i", embed_layer_normalization},
     {"com.microsoft::SimplifiedLayerNormalization", 2, 2, "axis:i epsilon:f stash_type:i", simplified_layer_normalization},

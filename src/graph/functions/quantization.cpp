@@ -224,7 +224,8 @@ static void quantize_linear(Body& b) {
     return b.fail(Error("quantization to ", dtype_name(*to), " is not supported"));
   const Result<Granularity> g = granularity(b);
   if (!g.ok()) return b.fail(g.error());
-  const Term scale = beside_data(b, divisor_input(b, 1), *g);
+  // A scale of 0, of a pruned channel, makes numbers that stand for 0 whatever they are.
+  const Term scale = beside_data(b, scale_input(b, 1), *g);
   const Term shift = beside_data(b, zero, *g);
   if (is_whole(*to)) return b.output(0, quantized(b.input(0), scale, shift, *to));
   const Term ratio = quotient(b.cast(b.input(0), DType::kFloat32), scale);

@@ -11,11 +11,16 @@ static ValueId add_constant(Graph& graph, const std::string& name, Tensor tensor
   return ValueId{static_cast<int32_t>(graph.values.size()) - 1};
 }
 
-// Integers become a list of int64, a real number a scalar of type `real`.
+// Integers, or one, become a list of int64, a real number a scalar of type `real`.
 static Result<Tensor> tensor_of(const Attribute& attribute, DType real) {
   if (const auto* values = std::get_if<std::vector<int64_t>>(&attribute)) {
     Tensor tensor(DType::kInt64, {static_cast<int64_t>(values->size())});
     std::copy(values->begin(), values->end(), tensor.values<int64_t>().begin());
+    return tensor;
+  }
+  if (const auto* value = std::get_if<int64_t>(&attribute)) {
+    Tensor tensor(DType::kInt64, {1});
+    tensor.set_int(0, *value);
     return tensor;
   }
   if (const auto* value = std::get_if<double>(&attribute)) {
@@ -125,11 +130,12 @@ static Result<std::vector<Node>> softmax_over_the_rest(Graph& graph, Node node) 
   return std::vector{std::move(flatten), std::move(node), std::move(reshape)};
 }
 
-// Opset 10: input 1 had the scales, and there was one way to place and to round.
+// Opset 10: input 1 had the scales, and there was one way to place. ONNX said nothing of rounding:
+// ONNX Runtime rounds up along an axis that shrinks and down along one that grows.
 static void resize_by_scales(Node& node) {
   node.inputs.insert(node.inputs.begin() + 1, ValueId{});
   node.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
-  node.attributes["nearest_mode"] = std::string("floor");
+  node.attributes["nearest_mode"] = std::string("by_scale");
 }
 
 Result<std::vector<Node>> upgrade_node(Graph& graph, Node node, int64_t opset) {

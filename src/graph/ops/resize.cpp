@@ -40,9 +40,11 @@ static constexpr std::string_view kPlacings[] = {"align_corners",
                                                  "half_pixel",
                                                  "half_pixel_symmetric",
                                                  "pytorch_half_pixel",
-                                                 "tf_crop_and_resize"};
+                                                 "tf_crop_and_resize",
+                                                 "tf_half_pixel_for_nn"};
+// "by_scale", of ours, is that of opset 10: "ceil" where the scale is less than 1, else "floor".
 static constexpr std::string_view kRoundings[] = {
-    "ceil", "floor", "round_prefer_ceil", "round_prefer_floor"};
+    "by_scale", "ceil", "floor", "round_prefer_ceil", "round_prefer_floor"};
 
 static std::string placing(const OpCall& call) {
   return call.text("coordinate_transformation_mode", "half_pixel");
@@ -79,7 +81,8 @@ static Place reduced(int64_t step, int64_t offset, int64_t denominator) {
 
 // ONNX's coordinate_transformation_mode, with s = n / d the scale and w = s * in the output's
 // extent before it was rounded down: o (in - 1) / (w - 1), o / s, or the centre of the pixel,
-// (o + 1/2) / s - 1/2, which half_pixel_symmetric moves by in / 2 * (1 - out / w).
+// (o + 1/2) / s - 1/2, which half_pixel_symmetric moves by in / 2 * (1 - out / w), or, for
+// tf_half_pixel_for_nn, (o + 1/2) / s.
 static Place place_of(const std::string& mode, const Axis& axis) {
   const auto [n, d] = axis.scale;
   const int64_t in = axis.in, out = axis.out;
@@ -87,6 +90,7 @@ static Place place_of(const std::string& mode, const Axis& axis) {
   if (mode == "align_corners") return reduced((in - 1) * d, 0, n * in - d);
   if (mode == "pytorch_half_pixel" && out == 1) return {0, 0, 1};
   if (mode == "asymmetric") return reduced(d, 0, n);
+  if (mode == "tf_half_pixel_for_nn") return reduced(2 * d, d, 2 * n);
   const int64_t moved = mode == "half_pixel_symmetric" ? in * n - out * d : 0;
   return reduced(2 * d, moved + d - n, 2 * n);
 }
@@ -253,7 +257,7 @@ class Point {
     const Place& place = axis.place;
     if (place.is_identity()) return next(axes_[d], d);
     if (mode_of(call_) == "nearest") {
-      return next(inside(axis, nearest(place, rounding(call_)), 0, 0, axes_[d]), d);
+      return next(inside(axis, nearest(place, rounding_along(axis)), 0, 0, axes_[d]), d);
     }
     const Expr low = next(inside(axis, place, 0, 0, axes_[d]), d);
     if (place.denominator == 1 || axis.in == 1) return low;
@@ -265,6 +269,12 @@ class Point {
   }
 
  private:
+  std::string rounding_along(const Axis& axis) const {
+    const std::string mode = rounding(call_);
+    if (mode != "by_scale") return mode;
+    return axis.scale.numerator < axis.scale.denominator ? "ceil" : "floor";
+  }
+
   Expr next(const Expr& index, size_t d) {
     indices_.push_back(index);
     const Expr made = value(d + 1);
