@@ -108,17 +108,17 @@ def record(path, rounds):
     """The module's kernels; of each time the least of the rounds."""
     module = pruner.module.Module(path, 1)
     numbers = next(iter(module.phases.values()))._kernels
-    recorder = LoopRecorder(module, len(numbers))
+    recorder = LoopRecorder(module._opened, len(numbers))
     inputs = seeded_inputs(module.inputs)
     outputs = [np.empty(spec.shape, spec.dtype) for spec in module.outputs]
-    runs = [timed_run(module, recorder, inputs, outputs) for _ in range(rounds)]
+    runs = [timed_run(module._opened, recorder, inputs, outputs) for _ in range(rounds)]
     loops = [[Loop(same[0].tiles, min(loop.seconds for loop in same)) for same in zip(*kernel, strict=True)]
              for kernel in zip(*(run[1] for run in runs))]
     rest = [min(run[0][k] - sum(loop.seconds for loop in run[1][k]) for run in runs)
             for k in range(len(numbers))]
     # The recorder's own time lies outside of the loops: the least that any of them has beside it.
     beside = min((rest[k] / len(loops[k]) for k in range(len(rest)) if loops[k]), default=0)
-    specs = [module._kernel(number).contents for number in numbers]
+    specs = [module._opened._kernel(number).contents for number in numbers]
     return [Kernel(spec.name.decode(), spec.bytes, of, max(0.0, more - beside * len(of)))
             for spec, of, more in zip(specs, loops, rest)]
 

@@ -21,6 +21,7 @@ if(PRUNER_PYTHON)
 endif()
 add_python_test(package "${PRUNER_PEERS_PYTHON}" 300)
 add_python_test(torch "${PRUNER_TORCH_PYTHON}" 900)
+add_python_test(torch_operators "${PRUNER_TORCH_PYTHON}" 300)
 if(TARGET pruner_onnxruntime)
   add_python_test(onnxruntime "${PRUNER_PEERS_PYTHON}" 300
                   PRUNER_ONNXRUNTIME_LIBRARY=$<TARGET_FILE:pruner_onnxruntime>)

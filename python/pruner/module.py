@@ -1,8 +1,10 @@
 """include/pruner/module.h through ctypes."""
 
+import _ctypes
 import ctypes
 import os
 import struct
+import threading
 import time
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -164,7 +166,7 @@ def _damaged(path: str) -> bool:
 class Phase:
     """What a module can run: the network, or e.g. the prefill or the decoding of a language model."""
 
-    def __init__(self, module: "Module", number: int):
+    def __init__(self, module: "_Opened", number: int):
         self._module, self._number = module, number
         phase = module._phase(number).contents
         self.name = phase.name.decode()
@@ -282,42 +284,70 @@ class Phase:
         return results
 
 
-class Module:
-    """One instance of a module: its weights, activations, states and threads.
+class _Library:
+    """A loaded file. `users` counts the instances: the last one unloads it."""
 
-    threads: 0 for the number that it was tuned for. One call at a time; for more, make more
-    instances (they share the weights). Its calls run the first phase; `phases` has all by name.
-    """
+    def __init__(self, path: str):
+        if os.path.isfile(path) and _damaged(path):
+            raise OSError(f"{path}: damaged: its bytes are not those that were written; compile it again")
+        self.functions = ctypes.CDLL(os.path.abspath(path))
+        self.users = 0
 
-    def __init__(self, path: Union[str, os.PathLike], threads: int = 0):
-        self._instance = None
-        self._path = os.fspath(path)
-        if os.path.isfile(self._path) and _damaged(self._path):
-            raise OSError(
-                f"{path}: damaged: its bytes are not those that were written; compile it again"
-            )
-        library = ctypes.CDLL(os.path.abspath(self._path))
-        self._take(library, _FUNCTIONS)
+
+class _Libraries:
+    """The libraries of all instances: each file is checked and loaded once, and unloaded with its last instance. A file
+    that is written anew meanwhile is another one."""
+
+    def __init__(self):
+        self._loaded: Dict[tuple, _Library] = {}
+        # Garbage collection may end an instance while its thread holds the lock.
+        self._lock = threading.RLock()
+
+    def take(self, path: str) -> Tuple[tuple, _Library]:
+        found = os.stat(path) if os.path.exists(path) else None
+        key = (os.path.realpath(path), found and (found.st_ino, found.st_size, found.st_mtime_ns))
+        with self._lock:
+            library = self._loaded.get(key)
+            if library is None:
+                library = self._loaded[key] = _Library(path)
+            library.users += 1
+            return key, library
+
+    def give_back(self, key: tuple) -> None:
+        with self._lock:
+            library = self._loaded[key]
+            library.users -= 1
+            if library.users == 0:
+                del self._loaded[key]
+                if hasattr(_ctypes, "dlclose"):
+                    _ctypes.dlclose(library.functions._handle)
+
+
+_LIBRARIES = _Libraries()
+
+
+class _Opened:
+    """One instance of a module with its library's functions. Phases refer to this and not to the Module, so that
+    a Module that is dropped is destroyed at once, and its library unloaded."""
+
+    def __init__(self, path: str, threads: int):
+        self._instance = self._key = None
+        self._path = path
+        self._key, self._library = _LIBRARIES.take(path)
+        self._take(_FUNCTIONS)
         if self._abi() >= _ABI:
-            self._take(library, _OF_SYMBOLS)
+            self._take(_OF_SYMBOLS)
         count = self._num_symbols() if self._abi() >= _ABI else 0
         symbols = [self._symbol(i).contents for i in range(count)]
-        # The dimensions of a module that was compiled with --dim; its specs are of their greatest.
         self.symbols = [Symbol(s.name.decode(), s.min, s.max) for s in symbols]
         self._instance = self._create(threads)
         if not self._instance:
             raise OSError(f"{path}: {self._error().decode()}")
-        phases = [Phase(self, i) for i in range(self._num_phases())]
-        self.phases = {phase.name: phase for phase in phases}
-        self._first = phases[0]
-        self.inputs, self.outputs = self._first.inputs, self._first.outputs
-        # What it keeps from run to run.
-        self.states = [_spec(self._state(i).contents) for i in range(self._num_states())]
 
-    def _take(self, library, functions) -> None:
+    def _take(self, functions) -> None:
         for name, (result, arguments) in functions.items():
             try:
-                function = getattr(library, "pruner_module_" + name)
+                function = getattr(self._library.functions, "pruner_module_" + name)
             except AttributeError:
                 raise OSError(
                     f"{self._path}: not a pruner module: it has no pruner_module_{name}"
@@ -330,17 +360,44 @@ class Module:
                     f" package has {_ABI}; compile it again"
                 )
 
-    def __del__(self):
-        if getattr(self, "_instance", None):
+    def _check(self, failed: int) -> None:
+        if failed:
+            raise RuntimeError(f"{self._path}: {self._error().decode()}")
+
+    def __del__(self, libraries=_LIBRARIES):
+        if self._instance:
             self._destroy(self._instance)
             self._instance = None
+        if self._key is not None:
+            libraries.give_back(self._key)
+            self._key = None
+
+
+class Module:
+    """One instance of a module: its weights, activations, states and threads.
+
+    threads: 0 for the number that it was tuned for. One call at a time; for more, make more
+    instances (they share the weights). Its calls run the first phase; `phases` has all by name.
+    """
+
+    def __init__(self, path: Union[str, os.PathLike], threads: int = 0):
+        self._path = os.fspath(path)
+        self._opened = opened = _Opened(self._path, threads)
+        # The dimensions of a module that was compiled with --dim; its specs are of their greatest.
+        self.symbols = opened.symbols
+        phases = [Phase(opened, i) for i in range(opened._num_phases())]
+        self.phases = {phase.name: phase for phase in phases}
+        self._first = phases[0]
+        self.inputs, self.outputs = self._first.inputs, self._first.outputs
+        # What it keeps from run to run.
+        self.states = [_spec(opened._state(i).contents) for i in range(opened._num_states())]
 
     def __repr__(self):
         return f"<pruner module {self._path}: {', '.join(map(repr, self.phases.values()))}>"
 
     @property
     def threads(self) -> int:
-        return self._threads(self._instance)
+        return self._opened._threads(self._opened._instance)
 
     def __call__(self, *inputs, out: Optional[Sequence] = None, **named) -> List[np.ndarray]:
         """The first phase's outputs: see Phase.__call__."""
@@ -360,13 +417,14 @@ class Module:
 
     def reset(self) -> None:
         """Makes the states zeros, as they were at first."""
-        self._check(self._reset(self._instance))
+        self._opened._check(self._opened._reset(self._opened._instance))
 
     def read_states(self) -> Dict[str, np.ndarray]:
         """Copies of the states."""
         copies = {spec.name: np.empty(spec.shape, spec.dtype) for spec in self.states}
+        opened = self._opened
         for i, copy in enumerate(copies.values()):
-            self._check(self._read_state(self._instance, i, copy.ctypes.data))
+            opened._check(opened._read_state(opened._instance, i, copy.ctypes.data))
         return copies
 
     def write_states(self, states: Dict[str, object]) -> None:
@@ -376,18 +434,14 @@ class Module:
             if name not in numbers:
                 raise KeyError(f"there is no state {name}; there are {', '.join(numbers)}")
             array = _array(self.states[numbers[name]], value)
-            self._check(self._write_state(self._instance, numbers[name], array.ctypes.data))
+            opened = self._opened
+            opened._check(opened._write_state(opened._instance, numbers[name], array.ctypes.data))
 
     def run_pointers(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Runs the first phase on dense row-major tensors at these addresses, which the caller keeps
         alive; an output overlaps no other tensor."""
-        self._check(
-            self._run_phase(self._instance, 0, _addresses(inputs), _addresses(outputs), None)
-        )
-
-    def _check(self, failed: int) -> None:
-        if failed:
-            raise RuntimeError(f"{self._path}: {self._error().decode()}")
+        opened = self._opened
+        opened._check(opened._run_phase(opened._instance, 0, _addresses(inputs), _addresses(outputs), None))
 
 
 def _spec(spec: _Spec) -> TensorSpec:

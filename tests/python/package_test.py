@@ -69,6 +69,41 @@ class Compile(Scratch):
                 file.write(whole[:left])
             self.assertRaisesRegex(OSError, why, pruner.Module, cut)
 
+    def loaded(self):
+        """The files below the folder that this process has mapped."""
+        with open("/proc/self/maps") as maps:
+            return {line.split()[-1] for line in maps if self.folder in line}
+
+    @unittest.skipUnless(os.path.exists("/proc/self/maps"), "Linux says what is mapped")
+    def test_a_module_that_is_dropped_is_unloaded(self):
+        path = os.path.join(self.folder, "m.so")
+        first, second = pruner.compile(op=MATMUL, path=path), pruner.Module(path)
+        phase = first.phases["main"] if "main" in first.phases else next(iter(first.phases.values()))
+        del first, second
+        self.assertEqual(self.loaded(), {path})
+        np.testing.assert_allclose(phase(self.a, self.b)[0], self.c, atol=1e-4)
+        del phase
+        self.assertEqual(self.loaded(), set())
+
+    @unittest.skipUnless(os.path.exists("/proc/self/maps"), "Linux says what is mapped")
+    def test_a_thousand_modules_are_loaded_and_unloaded(self):
+        path = os.path.join(self.folder, "m.so")
+        pruner.compile(op=MATMUL, path=path)
+        with open(path, "rb") as file:
+            whole = file.read()
+        threads = threading.active_count()
+        for i in range(1000):
+            each = os.path.join(self.folder, f"{i}.so")
+            with open(each, "wb") as file:
+                file.write(whole)
+            module = pruner.Module(each, 1)
+            if i % 100 == 0:
+                np.testing.assert_allclose(module(self.a, self.b)[0], self.c, atol=1e-4)
+            os.remove(each)
+            del module
+        self.assertEqual(self.loaded(), set())
+        self.assertEqual(threading.active_count(), threads)
+
     def test_says_what_the_program_says(self):
         for call, what in {
             lambda: pruner.compile(op="matmul 1 2"): "K is missing",

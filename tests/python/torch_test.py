@@ -3,6 +3,7 @@ where the program is. The staleness of weights, strides, aliases, shapes, thread
 other backends have got wrong."""
 
 import copy
+import gc
 import logging
 import os
 import sys
@@ -46,6 +47,7 @@ class Perceptron(nn.Module):
 
 class Case(unittest.TestCase):
     def setUp(self):
+        pruner.torch.runtime.warn_once.cache_clear()
         torch.manual_seed(1)
         self.x = torch.randn(4, 16)
 
@@ -133,6 +135,18 @@ class Weights(Case):
         self.agrees(self.fast, self.model, self.x)
 
 
+    def test_made_in_inference_mode(self):
+        """Torch does not count what is written to such weights."""
+        with torch.inference_mode():
+            model = Perceptron()
+            fast = compiled(model)
+            with self.in_eager() as logs:
+                self.same(fast(self.x), model(self.x))
+            self.assertIn("made in inference_mode", "\n".join(logs.output))
+            for _ in range(3):
+                model.first.weight.mul_(2)
+                self.same(fast(self.x), model(self.x))
+
     def test_as_inputs(self):
         model = Perceptron()
         fast = compiled(model, weights="inputs")
@@ -219,6 +233,190 @@ class Results(Case):
             self.same(fast(self.x), model(self.x))
 
 
+class Verify(Case):
+    """A wrong module is found by eager on the module as it was written, and eager's results are returned."""
+
+    def wrong_row(self, name, row):
+        operators = sys.modules["pruner.torch.operators"]
+        right = operators._ROWS[name]
+        operators._ROWS[name] = row
+        self.addCleanup(operators._ROWS.__setitem__, name, right)
+
+    def found_wrong(self, f, *args, cache="wrong", **options):
+        with tempfile.TemporaryDirectory() as folder:
+            fast = compiled(f, cache_dir=folder, **options)
+            with self.in_eager() as logs, torch.no_grad():
+                self.same(fast(*args), f(*args))
+                self.same(fast(*args), f(*args))
+            self.assertRegex("\n".join(logs.output), "outputs differ from eager's")
+            with torch.no_grad(), self.assertRaisesRegex(Exception, "outputs differ from eager's"):
+                compiled(f, cache_dir=folder, fallback=False, **options)(*args)
+
+    def test_finds_a_wrong_row(self):
+        self.wrong_row("aten.tanh.default", lambda g, node, x: g.op("Sin", g.value(x)))
+        self.found_wrong(lambda x: torch.tanh(x) + 1, self.x)
+
+    def test_finds_a_wrong_decomposition(self):
+        """One that the graph of AOT autograd shares with the module."""
+        wrong = {**pruner.torch.decompositions(), torch.ops.aten.log2.default: torch.log10}
+        right, pruner.torch.decompositions = pruner.torch.decompositions, lambda: wrong
+        self.addCleanup(setattr, pruner.torch, "decompositions", right)
+        self.found_wrong(lambda x: torch.log2(x.abs() + 1) * 2, self.x)
+
+    def test_finds_wrong_small_elements(self):
+        def off_by_little(g, node, x):
+            return g.op("Add", g.op("Exp", g.value(x)), g.scalar(0.05, g.dtype(node)))
+
+        self.wrong_row("aten.exp.default", off_by_little)
+        self.found_wrong(torch.exp, torch.tensor([10.0, -1.0, -2.0]))
+
+    def test_finds_wrong_integers(self):
+        self.wrong_row("aten.argmax.default", lambda g, node, x, *_: g.full(g.shape(node), 0, torch.int64))
+        self.found_wrong(lambda x: torch.relu(x).argmax(-1), self.x)
+
+    def test_leaves_the_buffers_that_eager_leaves(self):
+        class Counts(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("seen", torch.zeros(16))
+
+            def forward(self, x):
+                self.seen.add_(torch.tanh(x).sum(0))
+                return torch.relu(x) + self.seen
+
+        self.wrong_row("aten.tanh.default", lambda g, node, x: g.op("Sin", g.value(x)))
+        slow, fast_model = Counts(), Counts()
+        with tempfile.TemporaryDirectory() as folder, torch.no_grad(), self.in_eager():
+            fast = compiled(fast_model, cache_dir=folder)
+            for _ in range(3):
+                self.same(fast(self.x), slow(self.x))
+        self.same(fast_model.seen, slow.seen)
+
+    def test_compares_again_if_it_is_told_to(self):
+        """A change through .data cannot be seen; comparing sees what it does, at call 2, 4, 8 or later."""
+        verify = sys.modules["pruner.torch.verify"]
+        share, verify._SHARE_OF_TIME = verify._SHARE_OF_TIME, 100.0  # nothing of the test takes long
+        self.addCleanup(setattr, verify, "_SHARE_OF_TIME", share)
+        model = Perceptron()
+        fast = compiled(model, verify="repeatedly")
+        self.agrees(fast, model, self.x)
+        model.first.weight.data.mul_(2)
+        with self.in_eager() as logs, torch.no_grad():
+            for _ in range(4):
+                found = fast(self.x)
+        self.assertRegex("\n".join(logs.output), r"outputs differ from eager's at call \d+: output 0, element")
+        self.same(found, model(self.x))
+        with self.assertRaisesRegex(ValueError, 'verify is "often", expected True, False or "repeatedly"'):
+            pruner.torch.Options(verify="often")
+
+    def test_repeated_comparisons_are_few(self):
+        from pruner.torch import verify
+
+        gm = torch.fx.symbolic_trace(lambda x: (torch.relu(x),))
+        watch = verify.Watch(gm, "repeatedly", True)
+        watch.watches(torch.fx.Graph())
+        call = watch.around(lambda x: [torch.relu(x)])
+        watch._start_s = -1e6  # enough time for all of them
+        for _ in range(3000):
+            call(self.x)
+        self.assertEqual(watch.comparisons, 11)  # calls 1, 2, 4 ... 1,024
+
+
+class Lifetime(Case):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def modules(self):
+        return [os.path.join(at, name) for at, _, files in os.walk(self.folder) for name in files if name.endswith(".so")]
+
+    def test_what_the_cache_cannot_give_is_compiled_again(self):
+        model = Perceptron()
+        self.agrees(compiled(model, cache_dir=self.folder), model, self.x)
+        (path,) = self.modules()
+        with open(path, "rb") as file:
+            whole = file.read()
+        for content in (b"", b"hello", b"\x7fELF" + bytes(2000), whole[: len(whole) // 2]):
+            torch._dynamo.reset()
+            gc.collect()  # what is loaded comes from memory
+            os.remove(path)
+            with open(path, "wb") as file:
+                file.write(content)
+            pruner.torch.runtime.warn_once.cache_clear()
+            with self.in_eager() as logs:
+                self.agrees(compiled(model, cache_dir=self.folder, fallback=False), model, self.x)
+            self.assertRegex("\n".join(logs.output), "a module of the cache cannot be used and is compiled again")
+
+    @unittest.skipUnless(os.path.exists("/proc/self/maps"), "Linux says what is mapped")
+    def test_a_model_that_is_dropped_is_unloaded(self):
+        def mapped():
+            with open("/proc/self/maps") as maps:
+                return {line.split()[-1] for line in maps if self.folder in line}
+
+        model = Perceptron()
+        fast = compiled(model, cache_dir=self.folder)
+        self.agrees(fast, model, self.x)
+        self.assertEqual(mapped(), set(self.modules()))
+        del fast, model
+        torch._dynamo.reset()
+        gc.collect()
+        self.assertEqual(mapped(), set())
+
+    def test_a_module_is_of_a_cpu_and_a_number_of_threads(self):
+        model = Perceptron()
+        self.agrees(compiled(model, cache_dir=self.folder), model, self.x)
+        self.agrees(compiled(model, cache_dir=self.folder, threads=1), model, self.x)
+        right = pruner.torch.runtime._features
+        pruner.torch.runtime._features = lambda: "another CPU"
+        self.addCleanup(setattr, pruner.torch.runtime, "_features", right)
+        self.agrees(compiled(model, cache_dir=self.folder, threads=1), model, self.x)
+        self.assertEqual(len(self.modules()), 3)
+
+    def test_a_module_whose_file_is_gone_is_compiled_again(self):
+        runtime = pruner.torch.runtime
+        model = Perceptron()
+        fast = compiled(model, cache_dir=self.folder)
+        self.agrees(fast, model, self.x)
+        most, runtime._LOADED.most = runtime._LOADED.most, 1
+        self.addCleanup(setattr, runtime._LOADED, "most", most)
+        other = Perceptron(5)
+        second = torch.compile(other, backend=backend, options={"cache_dir": self.folder, "min_nodes": 1})
+        self.agrees(second, other, self.x)  # takes the place of the first
+        for path in self.modules():
+            os.remove(path)
+        with self.in_eager() as logs:
+            self.agrees(fast, model, self.x)
+        self.assertIn("a module is compiled again", "\n".join(logs.output))
+
+    def test_a_thousand_modules_keep_to_the_bound(self):
+        runtime = pruner.torch.runtime
+        model = Perceptron()
+        wanted = self.agrees(compiled(model, cache_dir=self.folder), model, self.x)
+        (path,) = self.modules()
+        with open(path, "rb") as file:
+            whole = file.read()
+        most, runtime._LOADED.most = runtime._LOADED.most, 20
+        self.addCleanup(setattr, runtime._LOADED, "most", most)
+        bindings = []
+        for i in range(1000):
+            each = os.path.join(self.folder, f"copy_{i}.so")
+            with open(each, "wb") as file:
+                file.write(whole)
+            bindings.append(runtime._Binding(each, None, [0], 1))
+            bindings[-1].give_back(bindings[-1].take())
+            self.assertLessEqual(len(runtime._LOADED), 20)
+        for i in (0, 500, 999):  # those that are unloaded come again
+            module, found = bindings[i].take(), torch.empty(4, 8)
+            module.run_pointers([self.x.data_ptr()], [found.data_ptr()])
+            self.same(found, wanted)
+        if os.path.exists("/proc/self/maps"):
+            with open("/proc/self/maps") as maps:
+                mapped = {line.split()[-1] for line in maps if "copy_" in line}
+            self.assertLessEqual(len(mapped), 20)
+
+
 class Shapes(Case):
     def test_of_several_batches(self):
         model = Perceptron()
@@ -275,6 +473,24 @@ class Hosts(Case):
         model.zero_grad()
         model(self.x).sum().backward()
         torch.testing.assert_close(found, model.first.weight.grad)
+
+    def test_training_in_eager_is_said(self):
+        with self.in_eager() as logs:
+            fast = compiled(Perceptron())
+            for batch in (4, 5, 6):
+                fast(torch.randn(batch, 16))
+        self.assertEqual(len(logs.output), 1)
+        self.assertIn("gradients are recorded", logs.output[0])
+        with self.assertRaisesRegex(Exception, "gradients are recorded"):
+            compiled(Perceptron(), fallback=False)(self.x)
+
+    def test_a_reason_is_said_once(self):
+        f = lambda x: torch.linalg.inv(torch.relu(x) @ x.mT + 9 * torch.eye(3)) * 2  # noqa: E731
+        fast = compiled(f)
+        with self.in_eager() as logs, torch.no_grad():
+            for batch in (2, 3, 4, 5):
+                fast(torch.randn(batch, 3, 8))
+        self.assertEqual(len([each for each in logs.output if "linalg_inv" in each]), 1)
 
     def test_unknown_options(self):
         with self.assertRaisesRegex(Exception, "there are"):
@@ -452,6 +668,42 @@ class Operators(Case):
             "norms": lambda x, w, t: [F.layer_norm(x, (12,)), F.layer_norm(x, (12, 12), eps=1e-3), F.group_norm(x, 2),
                                       F.batch_norm(x, torch.ones(4), torch.ones(4)), F.rms_norm(x, (12,)), F.instance_norm(x)],
         }, x, w, t, share=1e-3)  # fmt: skip
+
+    def test_of_nearest_sizes_where_an_extent_stays(self):
+        x = torch.randn(1, 2, 5, 6)
+        F = nn.functional
+        self.agree({
+            "sizes": lambda x: [F.interpolate(x, scale_factor=(1.1, 1.7)), F.interpolate(x, scale_factor=1.1),
+                                F.interpolate(x[0], scale_factor=1.1), F.interpolate(x, scale_factor=(1.1, 1.4), mode="bilinear"),
+                                F.interpolate(x[None], scale_factor=(1.1, 1.3, 1.0))],
+        }, x)  # fmt: skip
+
+    def test_of_autocast(self):
+        class Images(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv, self.norm, self.last = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Linear(8, 5)
+
+            def forward(self, x):
+                return self.last(torch.relu(self.norm(self.conv(x))).mean((2, 3)))
+
+        class Words(nn.Module):
+            """The result is float32, computed from products of 16-bit numbers."""
+
+            def __init__(self):
+                super().__init__()
+                self.norm, self.layers = nn.LayerNorm(64), nn.ModuleList(nn.Linear(64, 64) for _ in range(16))
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = x + nn.functional.silu(layer(self.norm(x)))
+                return x.float()
+
+        for model, x in ((Images().eval(), torch.randn(2, 3, 9, 9)), (Words().eval(), torch.randn(7, 64))):
+            for dtype in (torch.bfloat16, torch.float16):
+                with self.subTest(f"{type(model).__name__}, {dtype}"), torch.autocast("cpu", dtype):
+                    with self.all_compiled():
+                        self.agrees(compiled(model), model, x, share=5e-2)
 
     def test_of_attention(self):
         q, k = torch.randn(2, 4, 9, 8), torch.randn(2, 4, 9, 8)

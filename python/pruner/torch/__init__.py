@@ -17,9 +17,10 @@ from typing import Dict, List, Optional, Sequence
 import torch
 
 from pruner import _program
-from pruner.torch.importer import decompositions, unsupported, write_onnx
+from pruner.torch.importer import decompositions, resizes_of_eager, unsupported, write_onnx
 from pruner.torch.operators import operators
-from pruner.torch.runtime import CompiledGraph, Options
+from pruner.torch.runtime import CompiledGraph, Options, warn_once
+from pruner.torch.verify import Watch
 
 __all__ = ["CompiledGraph", "Options", "backend", "export", "operators"]
 
@@ -39,18 +40,31 @@ def backend(gm: torch.fx.GraphModule, example_inputs, *, options: Optional[dict]
         raise ValueError(f"options {sorted(unknown)} are unknown; there are {sorted(known)}")
     chosen = Options(**(options or {}))
     if mode not in (None, "default"):
-        log.warning("mode %s is ignored; use options={'budget': '3m'}", mode)
+        warn_once(f"mode {mode} is ignored; use options={{'budget': '3m'}}")
+    watch = Watch(gm, chosen.verify, chosen.fallback) if chosen.verify else None
 
     def inference(graph_module, inputs):
-        return _compiled(graph_module, inputs, chosen)
+        return _compiled(graph_module, inputs, chosen, watch)
+
+    def training(graph_module, inputs):
+        why = (
+            "gradients are recorded, so that a graph runs in eager: call the compiled model in torch.no_grad() or"
+            " torch.inference_mode()"
+        )
+        if not chosen.fallback:
+            raise _program.PrunerError(why)
+        warn_once(why)
+        return nop(graph_module, inputs)
 
     compiler = aot_autograd(
-        fw_compiler=nop,
+        fw_compiler=training,
         bw_compiler=nop,
         inference_compiler=inference,
         decompositions=decompositions(),
     )
-    return compiler(gm, example_inputs)
+    with resizes_of_eager():
+        call = compiler(gm, example_inputs)
+    return call if watch is None else watch.around(call)
 
 
 def _static_places() -> List[int]:
@@ -63,12 +77,14 @@ def _static_places() -> List[int]:
     return [i for i in metadata.static_input_indices if i not in mutated]
 
 
-def _compiled(gm: torch.fx.GraphModule, inputs, options: Options):
+def _compiled(gm: torch.fx.GraphModule, inputs, options: Options, watch: Optional[Watch]):
     static = _static_places()
+    if watch is not None and not watch.watches(gm.graph):
+        watch = None
     if any(isinstance(x, torch.SymInt) for x in inputs):
-        call = _ByShape(gm, static, options)
+        call = _ByShape(gm, static, options, watch)
     else:
-        call = _partitioned(gm, static, options)
+        call = _partitioned(gm, static, options, watch)
 
     def boxed(args):
         return call(*args)
@@ -80,20 +96,17 @@ def _compiled(gm: torch.fx.GraphModule, inputs, options: Options):
 class _ByShape:
     """A graph of symbolic shapes: one of static shapes for each that it is called with."""
 
-    def __init__(self, gm: torch.fx.GraphModule, static: Sequence[int], options: Options):
-        self._gm, self._static, self._options = gm, static, options
+    def __init__(self, gm: torch.fx.GraphModule, static: Sequence[int], options: Options, watch: Optional[Watch]):
+        self._gm, self._static, self._options, self._watch = gm, static, options, watch
         self._by_shape = {}
-        self._is_full = False
 
     def __call__(self, *args):
-        key = tuple(x if isinstance(x, int) else tuple(x.shape) for x in args)
+        key = tuple(tuple(x.shape) if isinstance(x, torch.Tensor) else x for x in args)
         call = self._by_shape.get(key)
         if call is None and len(self._by_shape) < _MOST_SHAPES:
             call = self._by_shape[key] = self._specialized(args)
         if call is None:
-            if not self._is_full:
-                log.warning("after %d shapes, a graph stays in eager for others", _MOST_SHAPES)
-            self._is_full = True
+            warn_once(f"after {_MOST_SHAPES} shapes, a graph stays in eager for others")
             call = self._gm
         return call(*args)
 
@@ -106,7 +119,7 @@ class _ByShape:
         gm.recompile()
         # A number is still among the arguments, though nothing reads it; only parts go without.
         whole = all(isinstance(x, torch.Tensor) for x in args)
-        return _partitioned(gm, self._static, self._options, whole)
+        return _partitioned(gm, self._static, self._options, self._watch, whole)
 
 
 def _elsewhere(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
@@ -119,15 +132,16 @@ def _elsewhere(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
             for tensor in value if isinstance(value, (list, tuple)) else [value]:
                 if not isinstance(tensor, torch.Tensor):
                     continue
-                what = f"{node.target}, of {near.name}" if near is not node else f"{node.target}"
                 if tensor.device.type != "cpu":
-                    reasons[node] = f"{what}: on the device {tensor.device}"
+                    reasons[node] = f"{node.target}: on the device {tensor.device}"
                 elif tensor.layout is not torch.strided:
-                    reasons[node] = f"{what}: of the layout {tensor.layout}"
+                    reasons[node] = f"{node.target}: of the layout {tensor.layout}"
     return reasons
 
 
-def _partitioned(gm: torch.fx.GraphModule, static: Sequence[int], options: Options, whole=True):
+def _partitioned(
+    gm: torch.fx.GraphModule, static: Sequence[int], options: Options, watch: Optional[Watch] = None, whole=True
+):
     """One CompiledGraph for the whole graph where all of it has a form in ONNX; else the graph with
     its parts that have."""
     from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
@@ -137,9 +151,9 @@ def _partitioned(gm: torch.fx.GraphModule, static: Sequence[int], options: Optio
     why_not = sorted(set(reasons.values()))
     calls = [node for node in gm.graph.nodes if node.op == "call_function"]
     if whole and not reasons and len(calls) >= options.min_nodes:
-        return CompiledGraph(gm, static, options)
+        return CompiledGraph(gm, static, options, watch)
     for why in why_not:
-        log.warning("in eager: %s", why)
+        warn_once(f"in eager: {why}")
     if why_not and not options.fallback:
         raise _program.PrunerError("; ".join(why_not))
 
@@ -160,7 +174,7 @@ def _partitioned(gm: torch.fx.GraphModule, static: Sequence[int], options: Optio
             i for i, arg in enumerate(node.args)
             if isinstance(arg, torch.fx.Node) and arg.op == "placeholder" and arg.name in weights
         ]  # fmt: skip
-        setattr(fused, node.target, _Part(part, places, options))
+        setattr(fused, node.target, _Part(part, places, options, watch))
     fused.recompile()
     return fused
 
@@ -168,14 +182,14 @@ def _partitioned(gm: torch.fx.GraphModule, static: Sequence[int], options: Optio
 class _Part(torch.nn.Module):
     """A part of a graph: what it gives is a tensor where it has one output, else a tuple."""
 
-    def __init__(self, part: torch.fx.GraphModule, static: Sequence[int], options: Options):
+    def __init__(self, part: torch.fx.GraphModule, static: Sequence[int], options: Options, watch: Optional[Watch]):
         super().__init__()
         output = next(iter(part.graph.find_nodes(op="output")))
         self._one = isinstance(output.args[0], torch.fx.Node)
         if self._one:
             output.args = ((output.args[0],),)
             part.recompile()
-        self._call = CompiledGraph(part, static, options)
+        self._call = CompiledGraph(part, static, options, watch)
 
     def forward(self, *args):
         outputs = self._call(*args)
@@ -207,7 +221,8 @@ def export_onnx(model, path, args: Sequence = ()) -> str:
     program = model
     if not isinstance(model, torch.export.ExportedProgram):
         program = torch.export.export(model.eval(), tuple(args))
-    program = program.run_decompositions(decompositions())
+    with resizes_of_eager():
+        program = program.run_decompositions(decompositions())
     signature = program.graph_signature
     if signature.buffers_to_mutate:
         changed = ", ".join(signature.buffers_to_mutate.values())

@@ -1,5 +1,7 @@
 """FX graphs of core ATen to ONNX files. Shapes are static: those of each node's meta["val"]."""
 
+import contextlib
+import threading
 from typing import Dict, List, Sequence, Union
 
 import torch
@@ -18,7 +20,7 @@ def decompositions() -> dict:
     kept = (
         aten.native_layer_norm, aten._fused_rms_norm, aten.native_group_norm, aten.gelu, aten.silu,
         aten.hardswish, aten.hardsigmoid, aten.mish, aten.softplus, aten.leaky_relu, aten.elu,
-        aten.upsample_nearest2d, aten.upsample_bilinear2d, aten.upsample_bicubic2d, aten.addmm,
+        aten.upsample_nearest1d, aten.upsample_nearest2d, aten.upsample_nearest3d, aten.upsample_bilinear2d, aten.upsample_bicubic2d, aten.addmm,
         aten.pixel_shuffle, aten._adaptive_avg_pool2d, aten._adaptive_avg_pool3d,
         aten._native_batch_norm_legit_no_training, aten.roll, aten.linear,
         aten._scaled_dot_product_flash_attention_for_cpu, aten.scaled_dot_product_attention,
@@ -27,6 +29,31 @@ def decompositions() -> dict:
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
     return table
+
+
+@contextlib.contextmanager
+def resizes_of_eager():
+    """Leaves resizes as they are while a graph is traced. torch's decompositions of them in Python take scale factors
+    where an extent stays, which eager does not."""
+    packets = [getattr(torch.ops.aten, f"upsample_{name}") for name in _RESIZES]
+    overloads = [overload for packet in packets for overload in (packet.default, packet.vec)]
+    keys = (torch._C.DispatchKey.CompositeImplicitAutograd, torch._C.DispatchKey.Autograd)
+    with _TRACING:
+        kernels = [{key: each.py_kernels[key] for key in keys if key in each.py_kernels} for each in overloads]
+        try:
+            for each, taken in zip(overloads, kernels):
+                for key in taken:
+                    del each.py_kernels[key]
+                each._dispatch_cache.clear()
+            yield
+        finally:
+            for each, kept in zip(overloads, kernels):
+                each.py_kernels.update(kept)
+                each._dispatch_cache.clear()
+
+
+_RESIZES = ("nearest1d", "nearest2d", "nearest3d", "bilinear2d", "bicubic2d")
+_TRACING = threading.RLock()
 
 
 def is_made_of_nothing(node: torch.fx.Node) -> bool:
@@ -48,9 +75,14 @@ def _why_not(importer: "Importer", node: torch.fx.Node) -> str:
         if value.dtype not in ELEMENT_TYPES:
             return f"{node.target} is of {value.dtype}"
         if any(not isinstance(extent, int) for extent in value.shape) or 0 in value.shape:
-            return f"{node.target} has the shape {tuple(value.shape)}"
+            what = "no elements" if 0 in value.shape else "an extent that is not known"
+            return f"{node.target} makes a tensor of {what}"
     elif not isinstance(value, (list, tuple)):
         return f"{node.target} makes no tensor"
+    for each in node.all_input_nodes:
+        read = each.meta.get("val")
+        if isinstance(read, torch.Tensor) and 0 in read.shape:
+            return f"{node.target} reads a tensor of no elements"
     try:
         importer.call(node)
     except NotImplementedError as error:
@@ -123,7 +155,12 @@ class Importer(OnnxFile):
         row = row_of(node.target)
         if row is None:
             raise NotImplementedError("no row in the table of operators")
-        self.set(node, row(self, node, *node.args, **node.kwargs))
+        try:
+            self.set(node, row(self, node, *node.args, **node.kwargs))
+        except (TypeError, ValueError, IndexError, KeyError, RuntimeError) as error:
+            if isinstance(error, NotImplementedError):
+                raise
+            raise NotImplementedError(f"arguments that its row does not know: {error}") from error
 
 
 def write_onnx(

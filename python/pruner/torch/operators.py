@@ -9,6 +9,7 @@ import operator
 from typing import Callable, Dict, List, Optional, Sequence
 
 import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 _ROWS: Dict[str, Callable] = {}
 
@@ -28,24 +29,31 @@ def operators() -> List[str]:
 def _row(*names: str):
     def add(function):
         for name in names:
-            _ROWS["aten." + (name if "." in name else name + ".default")] = function
+            if name.count(".") < 2:
+                name = "aten." + (name if "." in name else name + ".default")
+            _ROWS[name] = function
         return function
 
     return add
 
 
 def _same(name: str, op: str, **attributes):
-    _row(name)(lambda g, node, x, *_, **__: g.op(op, g.value(x), **attributes))
+    """A function of one tensor that is computed in the type of its result: torch.exp of integers is a float."""
+
+    def same(g, node, x, *_, **__):
+        _refuse(op in _NOT_OF_FLOAT64 and g.dtype(node) == torch.float64, f"{op} of float64")
+        return g.op(op, g.operand(x, g.dtype(node)), **attributes)
+
+    _row(name)(same)
 
 
-def _chain(name: str, *ops: str):
-    def chain(g, node, x, *_, **__):
-        value = g.value(x)
-        for op in ops:
-            value = g.op(op, value)
-        return value
+# Functions that no kernel computes in float64.
+_NOT_OF_FLOAT64 = ("Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh")
 
-    _row(name)(chain)
+
+def _rounding(name: str, op: str):
+    """Integers are what they are rounded to."""
+    _row(name)(lambda g, node, x: g.op(op, g.value(x)) if g.dtype(node).is_floating_point else g.value(x))
 
 
 def _refuse(condition, why: str) -> None:
@@ -70,17 +78,59 @@ for _name, _op in {
     "reciprocal": "Reciprocal", "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "Asin",
     "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "asinh": "Asinh",
     "acosh": "Acosh", "atanh": "Atanh", "tanh": "Tanh", "sigmoid": "Sigmoid", "erf": "Erf",
-    "floor": "Floor", "ceil": "Ceil", "round": "Round", "sign": "Sign", "isnan": "IsNaN",
-    "isinf": "IsInf", "logical_not": "Not", "hardswish": "HardSwish", "mish": "Mish",
-    "bitwise_not": "Not",
+    "hardswish": "HardSwish", "mish": "Mish", "expm1": "Expm1", "log1p": "Log1p",
 }.items():  # fmt: skip
     _same(_name, _op)
-_same("hardsigmoid", "HardSigmoid", alpha=1 / 6, beta=0.5)
-_chain("rsqrt", "Sqrt", "Reciprocal")
+
+
+@_row("hardsigmoid")
+def _hardsigmoid(g, node, x):
+    dtype = g.dtype(node)
+    if dtype != torch.float64:
+        return g.op("HardSigmoid", g.value(x), alpha=1 / 6, beta=0.5)
+    number = lambda value: g.scalar(value, dtype)  # noqa: E731  what no attribute of ONNX holds
+    above = g.op("Max", g.op("Add", g.value(x), number(3)), number(0))
+    return g.op("Div", g.op("Min", above, number(6)), number(6))
+
+for _name, _op in {"floor": "Floor", "ceil": "Ceil", "round": "Round"}.items():
+    _rounding(_name, _op)
+
+
+@_row("rsqrt")
+def _rsqrt(g, node, x):
+    return g.op("Reciprocal", g.op("Sqrt", g.operand(x, g.dtype(node))))
+
+
+@_row("sign")
+def _sign(g, node, x):
+    """0 for NaN and for both zeros, which ONNX's Sign keeps."""
+    value, dtype = g.value(x), g.dtype(x)
+    if not dtype.is_floating_point:
+        return value if dtype == torch.bool else g.op("Sign", value)
+    zero = g.scalar(0, dtype)
+    below = g.op("Where", g.op("Less", value, zero), g.scalar(-1, dtype), zero)
+    return g.op("Where", g.op("Greater", value, zero), g.scalar(1, dtype), below)
+
+
+@_row("isnan", "isinf")
+def _is_what(g, node, x):
+    if not g.dtype(x).is_floating_point:
+        return g.full(g.shape(node), False, torch.bool)
+    return g.op("IsNaN" if "isnan" in str(node.target) else "IsInf", g.value(x))
+
+
+@_row("logical_not")
+def _logical_not(g, node, x):
+    return g.op("Not", g.operand(x, torch.bool))
+
+
+@_row("bitwise_not")
+def _bitwise_not(g, node, x):
+    return g.op("Not" if g.dtype(x) == torch.bool else "BitwiseNot", g.value(x))
 
 
 @_row("clone", "alias", "detach", "lift_fresh_copy", "contiguous", "_to_copy",
-      "prims.convert_element_type")  # fmt: skip
+      "prims.convert_element_type.default")  # fmt: skip
 def _copied(g, node, x, *_, **__):
     return g.cast(g.value(x), g.dtype(x), g.dtype(node))
 
@@ -97,9 +147,15 @@ def _copy(g, node, into, source, *_):
     return g.op("Expand", value, g.integers(g.shape(node)))
 
 
-def _binary(op: str, scaled: bool = False):
-    def binary(g, node, a, b, *, alpha=1):
+_OF_BOOLEANS = {"Add": "Or", "Mul": "And", "Max": "Or", "Min": "And"}
+
+
+def _binary(op: str):
+    def binary(g, node, a, b, alpha=1):
         left, right = g.operand(a, g.dtype(node)), g.operand(b, g.dtype(node))
+        if g.dtype(node) == torch.bool:
+            _refuse(op not in _OF_BOOLEANS, f"{op} of booleans")
+            return g.op(_OF_BOOLEANS[op], left, g.op("And", right, g.scalar(bool(alpha), torch.bool)))
         if alpha != 1:
             right = g.op("Mul", right, g.scalar(alpha, g.dtype(node)))
         return g.op(op, left, right)
@@ -112,7 +168,28 @@ for _name, _op in {"add": "Add", "sub": "Sub", "mul": "Mul"}.items():
 _row("div.Tensor", "div.Scalar")(_binary("Div"))
 _row("maximum")(_binary("Max"))
 _row("minimum")(_binary("Min"))
-_row("atan2")(_binary("Atan2"))
+
+
+def _is_negative(g, value: str, zero: str) -> str:
+    """Whether the sign is set, also that of a zero."""
+    is_negative_zero = g.op("And", g.op("Equal", value, zero), g.op("Less", g.op("Reciprocal", value), zero))
+    return g.op("Or", g.op("Less", value, zero), is_negative_zero)
+
+
+@_row("atan2")
+def _atan2(g, node, a, b):
+    dtype = g.dtype(node)
+    _refuse(dtype == torch.float64, "Atan of float64")
+    y, x, zero = g.operand(a, dtype), g.operand(b, dtype), g.scalar(0, dtype)
+    is_below, is_left = _is_negative(g, y, zero), _is_negative(g, x, zero)
+    # Two infinities are as far as each other; of a zero, its sign is left.
+    diagonal = g.op("Where", g.op("Xor", is_below, is_left), g.scalar(-1, dtype), g.scalar(1, dtype))
+    ratio = g.op("Where", g.op("And", g.op("IsInf", y), g.op("IsInf", x)), diagonal, g.op("Div", y, x))
+    on_axis = g.op("And", g.op("Equal", y, zero), g.op("Equal", x, x))
+    ratio = g.op("Where", on_axis, g.op("Where", is_left, g.op("Neg", y), y), ratio)
+    half_turn = g.op("Where", is_below, g.scalar(-math.pi, dtype), g.scalar(math.pi, dtype))
+    angle = g.op("Atan", ratio)
+    return g.op("Where", is_left, g.op("Add", angle, half_turn), angle)
 
 
 @_row("rsub.Scalar", "rsub.Tensor")
@@ -121,20 +198,59 @@ def _rsub(g, node, a, b, alpha=1):
     return _binary("Sub")(g, node, b, a)
 
 
+def _toward_zero(g, value: str) -> str:
+    """The nearest whole number that is not farther from 0, with the sign of the value."""
+    is_negative = g.op("Less", value, g.op("Sub", value, value))
+    return g.op("Where", is_negative, g.op("Ceil", value), g.op("Floor", value))
+
+
+def _left_over(g, x: str, y: str, dtype: torch.dtype) -> str:
+    """C's fmod: a remainder of 0 has the dividend's sign, too."""
+    left_over = g.op("Mod", x, y, fmod=1)
+    if not dtype.is_floating_point:
+        return left_over
+    zero = g.scalar(0, dtype)
+    return g.op("Where", g.op("Equal", left_over, zero), g.op("Mul", x, zero), left_over)
+
+
+def _is_of_other_sign(g, left_over: str, y: str, zero: str) -> str:
+    """Whether a remainder of the dividend's sign is not 0 and has another sign than the divisor."""
+    signs = g.op("Xor", g.op("Less", left_over, zero), g.op("Less", y, zero))
+    return g.op("And", g.op("Not", g.op("Equal", left_over, zero)), signs)
+
+
 @_row("div.Tensor_mode", "div.Scalar_mode", "floor_divide")
 def _div_mode(g, node, a, b, rounding_mode="floor"):
+    """torch's quotient by the remainder: div_floor_floating() of aten/src/ATen/native/cpu/BinaryOpsKernel.cpp. The
+    floor of the rounded quotient is another number: 1.0 // 0.1 is 9."""
     dtype = g.dtype(node)
     if rounding_mode is None:
         return _binary("Div")(g, node, a, b)
-    if dtype.is_floating_point:
-        quotient = g.op("Div", g.operand(a, dtype), g.operand(b, dtype))
-        if rounding_mode == "floor":
-            return g.op("Floor", quotient)
-        return g.op("Mul", g.op("Sign", quotient), g.op("Floor", g.op("Abs", quotient)))
+    _refuse(dtype == torch.bool, "a rounded quotient of booleans")
+    made = dtype
+    if dtype in (torch.float16, torch.bfloat16) and (rounding_mode == "trunc" or not isinstance(b, torch.fx.Node)):
+        dtype = torch.float32  # a number is not rounded to 16 bits
     x, y = g.operand(a, dtype), g.operand(b, dtype)
-    if rounding_mode == "floor":  # exact: what is left over is taken off first
-        return g.op("Div", g.op("Sub", x, g.op("Mod", x, y)), y)
-    return g.op("Div", x, y)
+    quotient = g.op("Div", x, y)
+    if rounding_mode == "trunc":
+        if made != dtype and isinstance(b, torch.fx.Node):  # the quotient of tensors is
+            quotient = g.cast(g.cast(quotient, dtype, made), made, dtype)
+        return g.cast(_toward_zero(g, quotient), dtype, made) if dtype.is_floating_point else quotient
+    if dtype == torch.uint8:
+        return quotient
+    zero, one = g.scalar(0, dtype), g.scalar(1, dtype)
+    if not dtype.is_floating_point:
+        left_over = g.op("Sub", x, g.op("Mul", quotient, y))
+        lower = g.op("Sub", quotient, one)
+        return g.op("Where", _is_of_other_sign(g, left_over, y, zero), lower, quotient)
+    left_over = _left_over(g, x, y, dtype)
+    whole = g.op("Div", g.op("Sub", x, left_over), y)
+    whole = g.op("Where", _is_of_other_sign(g, left_over, y, zero), g.op("Sub", whole, one), whole)
+    floor = g.op("Floor", whole)
+    is_above = g.op("Greater", g.op("Sub", whole, floor), g.scalar(0.5, dtype))
+    floor = g.op("Where", is_above, g.op("Add", floor, one), floor)
+    floor = g.op("Where", g.op("Equal", whole, zero), g.op("Mul", quotient, zero), floor)
+    return g.cast(g.op("Where", g.op("Equal", y, zero), quotient, floor), dtype, made)
 
 
 @_row("remainder.Scalar", "remainder.Tensor")
@@ -143,12 +259,14 @@ def _remainder(g, node, a, b):
     x, y = g.operand(a, dtype), g.operand(b, dtype)
     if not dtype.is_floating_point:
         return g.op("Mod", x, y)
-    return g.op("Sub", x, g.op("Mul", g.op("Floor", g.op("Div", x, y)), y))
+    left_over = _left_over(g, x, y, dtype)
+    is_other = _is_of_other_sign(g, left_over, y, g.scalar(0, dtype))
+    return g.op("Where", is_other, g.op("Add", left_over, y), left_over)
 
 
 @_row("fmod.Scalar", "fmod.Tensor")
 def _fmod(g, node, a, b):
-    return g.op("Mod", g.operand(a, g.dtype(node)), g.operand(b, g.dtype(node)), fmod=1)
+    return _left_over(g, g.operand(a, g.dtype(node)), g.operand(b, g.dtype(node)), g.dtype(node))
 
 
 def _compare(op: str, negated: bool = False):
@@ -193,8 +311,10 @@ def _pow(g, node, x, exponent):
     value = g.operand(x, dtype)
     if exponent == 2:
         return g.op("Mul", value, value)
-    if exponent == 0.5:
-        return g.op("Sqrt", value)
+    # Eager takes roots by pow() in float16, whose pow(-inf, 0.5) is inf.
+    if dtype in (torch.float32, torch.float64, torch.bfloat16) and exponent in (0.5, -0.5, -1):
+        root = value if exponent == -1 else g.op("Sqrt", value)
+        return root if exponent == 0.5 else g.op("Reciprocal", root)
     return g.op("Pow", value, g.operand(exponent, dtype))
 
 
@@ -203,26 +323,15 @@ def _pow_scalar(g, node, base, x):
     return g.op("Pow", g.scalar(base, g.dtype(node)), g.operand(x, g.dtype(node)))
 
 
-@_row("log1p")
-def _log1p(g, node, x):
-    return g.op("Log", g.op("Add", g.value(x), g.scalar(1, g.dtype(node))))
-
-
-@_row("expm1")
-def _expm1(g, node, x):
-    return g.op("Sub", g.op("Exp", g.value(x)), g.scalar(1, g.dtype(node)))
-
-
 @_row("log2", "log10")
 def _log_base(g, node, x):
-    base = 2 if "log2" in str(node.target) else 10
-    return g.op("Mul", g.op("Log", g.value(x)), g.scalar(1 / math.log(base), g.dtype(node)))
+    base, dtype = 2 if "log2" in str(node.target) else 10, g.dtype(node)
+    return g.op("Mul", g.op("Log", g.operand(x, dtype)), g.scalar(1 / math.log(base), dtype))
 
 
 @_row("trunc")
 def _trunc(g, node, x):
-    value = g.value(x)
-    return g.op("Mul", g.op("Sign", value), g.op("Floor", g.op("Abs", value)))
+    return _toward_zero(g, g.value(x)) if g.dtype(node).is_floating_point else g.value(x)
 
 
 @_row("clamp", "clamp.Tensor", "hardtanh", "relu6", "clamp_min", "clamp_max")
@@ -235,10 +344,20 @@ def _clamp(g, node, x, low=None, high=None, *, min=None, max=None):
     elif "clamp_max" in name:
         low, high = None, low
     low, high = low if min is None else min, high if max is None else max
+    if not dtype.is_floating_point and dtype != torch.bool:
+        limits = torch.iinfo(dtype)
+        if isinstance(low, (int, float)):  # a bound below all values is none
+            _refuse(low > limits.max, f"the lower bound {low} of {dtype}")
+            low = None if low < limits.min else low
+        if isinstance(high, (int, float)):
+            _refuse(high < limits.min, f"the upper bound {high} of {dtype}")
+            high = None if high > limits.max else high
     value = g.operand(x, dtype)
-    if low is not None:
-        value = g.op("Max", value, g.operand(low, dtype))
-    return value if high is None else g.op("Min", value, g.operand(high, dtype))
+    for op, bound in (("Max", low), ("Min", high)):
+        if bound is not None:
+            op = _OF_BOOLEANS[op] if dtype == torch.bool else op
+            value = g.op(op, value, g.operand(bound, dtype))
+    return value
 
 
 @_row("silu")
@@ -253,27 +372,44 @@ def _gelu(g, node, x, approximate="none"):
 
 @_row("leaky_relu")
 def _leaky_relu(g, node, x, slope=0.01):
-    return g.op("LeakyRelu", g.value(x), alpha=float(slope))
+    value, dtype = g.value(x), g.dtype(node)
+    if dtype != torch.float64:
+        return g.op("LeakyRelu", value, alpha=float(slope))
+    below = g.op("Mul", value, g.scalar(slope, dtype))
+    return g.op("Where", g.op("Greater", value, g.scalar(0, dtype)), value, below)
 
 
 @_row("elu")
 def _elu(g, node, x, alpha=1, scale=1, input_scale=1):
-    _refuse(scale != 1 or input_scale != 1, "a scaled elu")
-    return g.op("Elu", g.value(x), alpha=float(alpha))
+    value, dtype = g.value(x), g.dtype(node)
+    if scale == 1 and input_scale == 1 and (dtype != torch.float64 or alpha == 1):
+        return g.op("Elu", value, alpha=float(alpha))
+    below = g.op("Elu", g.op("Mul", value, g.scalar(input_scale, dtype)))
+    below = g.op("Mul", below, g.scalar(float(alpha) * float(scale), dtype))
+    above = g.op("Mul", value, g.scalar(scale, dtype))
+    return g.op("Where", g.op("Greater", value, g.scalar(0, dtype)), above, below)
 
 
 @_row("softplus")
 def _softplus(g, node, x, beta=1, threshold=20):
-    _refuse(beta != 1, "beta is not 1")
-    return g.op("Softplus", g.value(x))
+    """Above the threshold it is x, which is what the logarithm rounds to with the usual one of 20."""
+    value, dtype = g.value(x), g.dtype(node)
+    times = value if beta == 1 else g.op("Mul", value, g.scalar(beta, dtype))
+    result = g.op("Softplus", times)
+    if beta != 1:
+        result = g.op("Div", result, g.scalar(beta, dtype))
+    if threshold == 20 and beta == 1 and dtype != torch.float64:
+        return result
+    return g.op("Where", g.op("Greater", times, g.scalar(threshold, dtype)), value, result)
 
 
 @_row("prelu", "_prelu_kernel")
 def _prelu(g, node, x, slope):
-    value = g.value(slope)
+    value, factor, dtype = g.value(x), g.value(slope), g.dtype(node)
     if len(g.shape(slope)) == 1 and len(g.shape(x)) > 1:
-        value = g.reshape(value, [-1] + [1] * (len(g.shape(x)) - 2))
-    return g.op("PRelu", g.value(x), value)
+        factor = g.reshape(factor, [-1] + [1] * (len(g.shape(x)) - 2))
+    # ONNX's PRelu keeps a zero as it is, torch multiplies it.
+    return g.op("Where", g.op("Greater", value, g.scalar(0, dtype)), value, g.op("Mul", value, factor))
 
 
 @_row("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
@@ -459,13 +595,13 @@ def _triangle(g, node, x, diagonal=0):
 
 @_row("pixel_shuffle", "pixel_unshuffle")
 def _pixel_shuffle(g, node, x, factor):
+    channels, height, width = g.shape(x)[-3:]
     if "unshuffle" in str(node.target):
-        _refuse(len(g.shape(x)) != 4, "not of images")
-        batch, channels, height, width = g.shape(x)
-        parts = [batch, channels, height // factor, factor, width // factor, factor]
+        parts = [-1, channels, height // factor, factor, width // factor, factor]
         turned = g.op("Transpose", g.reshape(g.value(x), parts), perm=[0, 1, 3, 5, 2, 4])
         return g.reshape(turned, g.shape(node))
-    return g.op("DepthToSpace", g.value(x), blocksize=factor, mode="CRD")
+    images = g.reshape(g.value(x), [-1, channels, height, width])
+    return g.reshape(g.op("DepthToSpace", images, blocksize=factor, mode="CRD"), g.shape(node))
 
 
 # Rows at indices.
@@ -539,6 +675,8 @@ _row("prod.dim_int", "prod")(_reduction("ReduceProd"))
 @_row("any", "any.dim", "any.dims", "all", "all.dim", "all.dims")
 def _any(g, node, x, dims=None, keep=False):
     op = "ReduceMax" if ".any" in str(node.target) else "ReduceMin"
+    if dims == [] and ".dims" in str(node.target):  # no dimension, where others mean all of them
+        return g.operand(x, torch.bool)
     truth = g.cast(g.operand(x, torch.bool), torch.bool, torch.int32)
     return g.cast(_reduced(g, truth, op, dims, keep, len(g.shape(x))), torch.int32, torch.bool)
 
@@ -575,31 +713,47 @@ def _arg(g, node, x, dim=None, keep=False):
     return g.op(op, g.value(x), axis=_axis(dim, len(g.shape(x))), keepdims=int(keep))
 
 
+def _of_one(row):
+    """A row for tensors without a dimension, too: as tensors of one element, along their one dimension."""
+
+    def of_one(g, node, x, *args, **named):
+        if g.shape(x):
+            return row(g, node, g.value(x), g.dtype(x), g.shape(x), *args, **named)
+        result = row(g, node, g.reshape(g.value(x), [1]), g.dtype(x), [1], *args, **named)
+        return [g.reshape(each, []) for each in result] if isinstance(result, list) else g.reshape(result, [])
+
+    return of_one
+
+
 @_row("max.dim", "min.dim")
-def _max_dim(g, node, x, dim, keep=False):
+@_of_one
+def _max_dim(g, node, value, dtype, shape, dim, keep=False):
     name = "Max" if ".max" in str(node.target) else "Min"
-    rank = len(g.shape(x))
-    values = _reduced(g, g.value(x), "Reduce" + name, dim, keep, rank)
-    return [values, g.op("Arg" + name, g.value(x), axis=_axis(dim, rank), keepdims=int(keep))]
+    rank = len(shape)
+    values = _reduced(g, value, "Reduce" + name, dim, keep, rank)
+    return [values, g.op("Arg" + name, value, axis=_axis(dim, rank), keepdims=int(keep))]
 
 
 @_row("topk")
-def _topk(g, node, x, k, dim=-1, largest=True, ordered=True):
-    axis = _axis(dim, len(g.shape(x)))
+@_of_one
+def _topk(g, node, value, dtype, shape, k, dim=-1, largest=True, ordered=True):
+    axis = _axis(dim, len(shape))
     count = g.integers([k])
-    return g.op("TopK", g.value(x), count, outputs=2, axis=axis, largest=int(largest), sorted=1)
+    return g.op("TopK", value, count, outputs=2, axis=axis, largest=int(largest), sorted=1)
 
 
 @_row("cumsum")
-def _cumsum(g, node, x, dim, *, dtype=None):
-    value = g.operand(x, g.dtype(node))
-    return g.op("CumSum", value, g.scalar(_axis(dim, max(len(g.shape(x)), 1)), torch.int64))
+@_of_one
+def _cumsum(g, node, value, found, shape, dim, **_):
+    value = g.cast(value, found, g.dtype(node))
+    return g.op("CumSum", value, g.scalar(_axis(dim, len(shape)), torch.int64))
 
 
 @_row("_softmax", "softmax.int", "_log_softmax", "log_softmax.int")
-def _softmax(g, node, x, dim, *_, **__):
+@_of_one
+def _softmax(g, node, value, dtype, shape, dim, *_, **__):
     op = "LogSoftmax" if "log_softmax" in str(node.target) else "Softmax"
-    return g.op(op, g.operand(x, g.dtype(node)), axis=_axis(dim, len(g.shape(x))))
+    return g.op(op, g.cast(value, dtype, g.dtype(node)), axis=_axis(dim, len(shape)))
 
 
 # Products.
@@ -632,6 +786,7 @@ def _linear(g, node, x, weight, bias=None):
 def _convolution(g, node, x, weight, bias, stride, padding, dilation, transposed, output_padding,
                  groups):  # fmt: skip
     rank = len(g.shape(x)) - 2
+    _refuse(g.dtype(x) in (torch.int16, torch.int8, torch.uint8), f"a convolution of {g.dtype(x)}")
     each = lambda values: list(values) * (rank if len(values) == 1 else 1)  # noqa: E731
     attributes = {"strides": each(stride), "dilations": each(dilation), "pads": each(padding) * 2}
     inputs = [g.value(x), g.value(weight)] + ([] if bias is None else [g.value(bias)])
@@ -653,55 +808,102 @@ def _attention(g, node, query, key, value, *args, **named):
     # torch counts the triangle from the first query, ONNX from the last.
     _refuse(causal and g.shape(query)[2] != g.shape(key)[2], "causal, with other keys than queries")
     attributes = {"is_causal": int(causal)}
+    inputs = [g.value(each) for each in (query, key, value)]
     if named.get("scale") is not None:
         attributes["scale"] = float(named["scale"])
-    inputs = [g.value(each) for each in (query, key, value)]
+        if g.dtype(node if whole else query) == torch.float64:  # which no attribute holds
+            attributes["scale"] = 1.0
+            inputs[0] = g.op("Mul", inputs[0], g.scalar(named["scale"], torch.float64))
     if mask is not None:
         inputs.append(g.value(mask))
     result = g.op("Attention", *inputs, **attributes)
     return result if whole else [result] + [None] * (len(node.meta["val"]) - 1)
 
 
-# Normalization.
+# Normalization: autocast gives tensors of 16 bits and parameters of float32, which are computed in float32.
+
+
+def _widest(g, x, *parameters) -> torch.dtype:
+    dtype = g.dtype(x)
+    for each in parameters:
+        if each is not None:
+            dtype = torch.promote_types(dtype, g.dtype(each))
+    return dtype
+
+
+def _over_deviation(g, off: str, variance: str, epsilon: float, scale: Optional[str], shift: Optional[str]) -> str:
+    """A normalization of float64, whose epsilon no attribute of ONNX holds: attributes are float32."""
+    deviation = g.op("Sqrt", g.op("Add", variance, g.scalar(epsilon, torch.float64)))
+    value = g.op("Div", off, deviation)
+    value = value if scale is None else g.op("Mul", value, scale)
+    return value if shift is None else g.op("Add", value, shift)
+
+
+def _variance(g, off: str, axes: Sequence[int], rank: int) -> str:
+    return _reduced(g, g.op("Mul", off, off), "ReduceMean", axes, True, rank)
 
 
 @_row("_native_batch_norm_legit_no_training", "cudnn_batch_norm")
 def _batch_norm(g, node, x, weight, bias, mean, variance, momentum, epsilon):
-    channels, dtype = g.shape(x)[1], g.dtype(x)
-    scale = g.full([channels], 1, dtype) if weight is None else g.value(weight)
-    shift = g.full([channels], 0, dtype) if bias is None else g.value(bias)
-    inputs = [g.value(x), scale, shift, g.value(mean), g.value(variance)]
-    return [g.op("BatchNormalization", *inputs, epsilon=float(epsilon)), None, None]
+    channels, dtype = g.shape(x)[1], _widest(g, x, weight, bias, mean, variance)
+    if dtype == torch.float64:
+        by_channel = lambda each: g.reshape(g.operand(each, dtype), [channels] + [1] * (len(g.shape(x)) - 2))  # noqa: E731
+        off = g.op("Sub", g.value(x), by_channel(mean))
+        scale, shift = (None if each is None else by_channel(each) for each in (weight, bias))
+        return [_over_deviation(g, off, by_channel(variance), epsilon, scale, shift), None, None]
+    scale = g.full([channels], 1, dtype) if weight is None else g.operand(weight, dtype)
+    shift = g.full([channels], 0, dtype) if bias is None else g.operand(bias, dtype)
+    inputs = [g.operand(x, dtype), scale, shift, g.operand(mean, dtype), g.operand(variance, dtype)]
+    result = g.op("BatchNormalization", *inputs, epsilon=float(epsilon))
+    return [g.cast(result, dtype, g.dtype(x)), None, None]
 
 
 @_row("_native_batch_norm_legit.no_stats")
 def _norm_of_batch(g, node, x, weight, bias, training, momentum, epsilon):
-    rank, dtype = len(g.shape(x)), g.dtype(x)
+    rank, dtype = len(g.shape(x)), _widest(g, x, weight, bias)
     axes = [d for d in range(rank) if d != 1]
-    mean = _reduced(g, g.value(x), "ReduceMean", axes, True, rank)
-    off = g.op("Sub", g.value(x), mean)
+    given = g.operand(x, dtype)
+    mean = _reduced(g, given, "ReduceMean", axes, True, rank)
+    off = g.op("Sub", given, mean)
     variance = _reduced(g, g.op("Mul", off, off), "ReduceMean", axes, True, rank)
     deviation = g.op("Sqrt", g.op("Add", variance, g.scalar(epsilon, dtype)))
     value = g.op("Div", off, deviation)
     for op, factor in (("Mul", weight), ("Add", bias)):
         if factor is not None:
-            value = g.op(op, value, g.reshape(g.value(factor), [-1] + [1] * (rank - 2)))
-    return [value, None, None]
+            value = g.op(op, value, g.reshape(g.operand(factor, dtype), [-1] + [1] * (rank - 2)))
+    return [g.cast(value, dtype, g.dtype(x)), None, None]
 
 
 @_row("native_layer_norm", "layer_norm")
 def _layer_norm(g, node, x, shape, weight=None, bias=None, epsilon=1e-5, *_):
-    scale = g.full(shape, 1, g.dtype(x)) if weight is None else g.value(weight)
-    inputs = [g.value(x), scale] + ([] if bias is None else [g.value(bias)])
+    dtype, rank = _widest(g, x, weight, bias), len(g.shape(x))
+    if dtype == torch.float64:
+        axes = list(range(rank - len(shape), rank))
+        off = g.op("Sub", g.value(x), _reduced(g, g.value(x), "ReduceMean", axes, True, rank))
+        scale, shift = (None if each is None else g.value(each) for each in (weight, bias))
+        result = _over_deviation(g, off, _variance(g, off, axes, rank), epsilon, scale, shift)
+        return result if isinstance(node.meta["val"], torch.Tensor) else [result, None, None]
+    scale = g.full(shape, 1, dtype) if weight is None else g.operand(weight, dtype)
+    inputs = [g.operand(x, dtype), scale] + ([] if bias is None else [g.operand(bias, dtype)])
     result = g.op("LayerNormalization", *inputs, axis=-len(shape), epsilon=float(epsilon))
+    result = g.cast(result, dtype, g.dtype(x))
     return result if isinstance(node.meta["val"], torch.Tensor) else [result, None, None]
 
 
 @_row("rms_norm", "_fused_rms_norm")
 def _rms_norm(g, node, x, shape, weight=None, epsilon=None):
-    scale = g.full(shape, 1, g.dtype(x)) if weight is None else g.value(weight)
+    value = node.meta["val"]
+    made = (value if isinstance(value, torch.Tensor) else value[0]).dtype
+    dtype = torch.promote_types(_widest(g, x, weight), made)
+    scale = g.full(shape, 1, dtype) if weight is None else g.operand(weight, dtype)
     least = torch.finfo(g.dtype(x)).eps if epsilon is None else float(epsilon)
-    result = g.op("RMSNormalization", g.value(x), scale, axis=-len(shape), epsilon=least)
+    if dtype == torch.float64:
+        rank = len(g.shape(x))
+        squares = _variance(g, g.value(x), list(range(rank - len(shape), rank)), rank)
+        result = _over_deviation(g, g.value(x), squares, least, scale, None)
+        return result if isinstance(value, torch.Tensor) else [result, None]
+    result = g.op("RMSNormalization", g.operand(x, dtype), scale, axis=-len(shape), epsilon=least)
+    result = g.cast(result, dtype, made)
     return result if isinstance(node.meta["val"], torch.Tensor) else [result, None]
 
 
@@ -712,11 +914,22 @@ def _group_norm(g, node, x, *args):
         (args[0], *(list(args[1:4]) + [None, None, 1e-5][len(args) - 1:])) if whole
         else (args[5], args[0], args[1], args[6])
     )  # fmt: skip
-    channels, dtype = g.shape(x)[1], g.dtype(x)
-    scale = g.full([channels], 1, dtype) if weight is None else g.value(weight)
-    shift = g.full([channels], 0, dtype) if bias is None else g.value(bias)
-    inputs = [g.value(x), scale, shift]
+    channels, dtype = g.shape(x)[1], _widest(g, x, weight, bias)
+    if dtype == torch.float64:
+        shape = g.shape(x)
+        parts = g.reshape(g.value(x), [shape[0], groups, -1])
+        off = g.op("Sub", parts, _reduced(g, parts, "ReduceMean", [2], True, 3))
+        deviation = g.op("Sqrt", g.op("Add", _variance(g, off, [2], 3), g.scalar(epsilon, dtype)))
+        result = g.reshape(g.op("Div", off, deviation), shape)
+        for op, factor in (("Mul", weight), ("Add", bias)):
+            if factor is not None:
+                result = g.op(op, result, g.reshape(g.value(factor), [-1] + [1] * (len(shape) - 2)))
+        return result if whole else [result, None, None]
+    scale = g.full([channels], 1, dtype) if weight is None else g.operand(weight, dtype)
+    shift = g.full([channels], 0, dtype) if bias is None else g.operand(bias, dtype)
+    inputs = [g.operand(x, dtype), scale, shift]
     result = g.op("GroupNormalization", *inputs, num_groups=groups, epsilon=float(epsilon))
+    result = g.cast(result, dtype, g.dtype(x))
     return result if whole else [result, None, None]
 
 
@@ -749,6 +962,7 @@ def _avg_pool(g, node, x, kernel, stride=(), padding=(0,), ceil=False, include_p
     spatial = int(str(node.target).split("avg_pool")[1][0])
     _refuse(len(g.shape(x)) != spatial + 2, "a pooling without a batch")
     _refuse(divisor is not None, "a divisor of its own")
+    _refuse(not g.dtype(x).is_floating_point, f"an average of {g.dtype(x)}")
     windows = _windows(spatial + 2, kernel, stride, padding)
     del windows["dilations"]
     attributes = {"ceil_mode": int(ceil), "count_include_pad": int(include_pad)}
@@ -765,31 +979,72 @@ def _adaptive_avg_pool(g, node, x, size):
         axes = list(range(len(g.shape(x)) - len(size), len(g.shape(x))))
         return g.op("ReduceMean", g.value(x), g.integers(axes), keepdims=1)
     _refuse(any(e % i for e, i in zip(extents, into)), "windows of unequal sizes")
+    _refuse(len(g.shape(x)) != len(size) + 2, "a pooling without a batch")
     kernel = [e // i for e, i in zip(extents, into)]
     return g.op("AveragePool", g.value(x), kernel_shape=kernel, strides=kernel)
 
 
-@_row("upsample_nearest2d.vec", "upsample_bilinear2d.vec", "upsample_nearest2d",
-      "upsample_bilinear2d", "upsample_bicubic2d.vec", "upsample_bicubic2d")  # fmt: skip
-def _upsample(g, node, x, size, *args):
-    name = str(node.target)
-    nearest = "nearest" in name
-    corners = False if nearest else bool(args[0])
-    rest = args if nearest else args[1:]
-    factors = rest[0] if name.endswith(".vec") and rest and rest[0] else None
-    if not name.endswith(".vec") and any(each is not None for each in rest):
-        factors = list(rest)
-    shape = g.shape(node)
-    if factors is not None:
-        scales = [1.0, 1.0] + [float(each) for each in factors]
-        place = ["", g.constant(torch.tensor(scales, dtype=torch.float32))]
-    else:
-        place = ["", "", g.integers(shape)]
-    mode = "nearest" if nearest else "cubic" if "bicubic" in name else "linear"
-    places = "asymmetric" if nearest else "align_corners" if corners else "half_pixel"
-    attributes = {"mode": mode, "coordinate_transformation_mode": places}
-    if nearest:
-        attributes["nearest_mode"] = "floor"
-    if mode == "cubic":
+def _factors(name: str, args: Sequence, axes: int) -> List[Optional[float]]:
+    """The scale factor of each resized axis, None where its extents alone say it."""
+    given = list(args[0] or []) if name.endswith(".vec") and args else list(args)
+    return given + [None] * (axes - len(given))
+
+
+def _nearest_places(x, shape: Sequence[int], factors: Sequence[Optional[float]], axis: int) -> List[int]:
+    """The places that eager torch reads along an axis, found by resizing the numbers of the places. Its formula is
+    another one for each rank, memory format and extent that stays."""
+    value, spatial = x.meta["val"], len(shape) - 2
+    resize = getattr(torch.ops.aten, f"upsample_nearest{spatial}d").default
+    with unset_fake_temporarily():
+        along = [value.shape[d] if d == axis else 1 for d in range(len(shape))]
+        numbers = torch.arange(value.shape[axis], dtype=torch.float64).reshape(along)
+        numbers = numbers.expand(1, 4, *value.shape[2:]).contiguous()
+        if spatial == 2 and torch._prims_common.suggest_memory_format(value) == torch.channels_last:
+            numbers = numbers.contiguous(memory_format=torch.channels_last)
+        found = resize(numbers, shape[2:], *factors)[0, 0]
+    return found.movedim(axis - 2, 0).reshape(shape[axis], -1)[:, 0].long().tolist()
+
+
+@_row(*(f"upsample_nearest{axes}d{which}" for axes in (1, 2, 3) for which in ("", ".vec")))
+def _upsample_nearest(g, node, x, size, *args):
+    shape, found = g.shape(node), g.shape(x)
+    factors = _factors(str(node.target), args, len(shape) - 2)
+    value, between = g.value(x), list(found)
+    for axis in range(2, len(shape)):
+        places = _nearest_places(x, shape, factors, axis)
+        if places == [i * found[axis] // shape[axis] for i in range(shape[axis])]:
+            between[axis] = shape[axis]
+        elif places != list(range(found[axis])):
+            value = g.op("Gather", value, g.integers(places), axis=axis)
+            found = found[:axis] + [shape[axis]] + found[axis + 1 :]
+            between[axis] = shape[axis]
+    if between == found:
+        return value
+    attributes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return g.op("Resize", value, "", "", g.integers(shape), **attributes)
+
+
+@_row("upsample_bilinear2d.vec", "upsample_bilinear2d", "upsample_bicubic2d.vec", "upsample_bicubic2d")
+def _upsample(g, node, x, size, corners, *args):
+    name, shape, found = str(node.target), g.shape(node), g.shape(x)
+    _refuse(not g.dtype(x).is_floating_point, f"a weighted mean of {g.dtype(x)}")
+    if "bilinear" in name and shape == found:  # eager copies then, whatever the factors are
+        return g.value(x)
+    factors = _factors(name, args, 2)
+    place = ["", "", g.integers(shape)]
+    if any(each is not None for each in factors) and not corners:
+        extents = list(zip(factors, found[2:], shape[2:]))
+        of = [float(factor) if factor else out / inside for factor, inside, out in extents]
+        if "bilinear" in name:  # what eager does not scale where the extent stays
+            of = [1.0 if inside == out else each for each, (_, inside, out) in zip(of, extents)]
+        scales = torch.tensor([1.0, 1.0] + of, dtype=torch.float32)
+        made = [math.floor(extent * scale) for extent, scale in zip(found, scales.tolist())]
+        _refuse(made != shape, f"scale factors {of} that give the shape {made}")
+        place = ["", g.constant(scales)]
+    attributes = {
+        "mode": "cubic" if "bicubic" in name else "linear",
+        "coordinate_transformation_mode": "align_corners" if corners else "half_pixel",
+    }
+    if "bicubic" in name:
         attributes["cubic_coeff_a"] = -0.75
     return g.op("Resize", g.value(x), *place, **attributes)

@@ -1,17 +1,21 @@
 """What torch.compile gets for a graph: a callable that compiles the graph at its first call, sees to
 it that weights are never stale, and runs the module."""
 
+import functools
 import hashlib
+import itertools
 import json
 import logging
 import operator
 import os
+import platform
 import re
 import tempfile
 import threading
+import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence, Union
 
 import torch
 
@@ -19,10 +23,18 @@ from pruner import _program, training
 from pruner.module import Module
 from pruner.torch.importer import write_onnx
 from pruner.torch.onnx_file import bytes_of
+from pruner.torch.verify import Precision, Watch, difference
 
 log = logging.getLogger("pruner.torch")
 
 _MOST_BINDINGS = 4  # of a graph to weights; then they are inputs
+_MOST_LOADED = 256  # instances of all graphs; the least recently used one is unloaded, and loaded again when called
+
+
+@functools.lru_cache(maxsize=4096)
+def warn_once(message: str) -> None:
+    """Logs a warning the first time only: the same graph comes again for each shape."""
+    log.warning("%s", message)
 
 
 @dataclass(frozen=True)
@@ -33,13 +45,16 @@ class Options:
     threads: of a module; 0: torch.get_num_threads() when it is made.
     wait: tune before the first call returns.
     cache_dir: records and modules of graphs seen before; default: ~/.cache/pruner/torch.
-    verify: the first outputs are compared with eager's; those that differ stay in eager.
+    verify: True: the first outputs of each module are compared with eager's on the module as it was written, integers
+        exactly, floats by the error relative to each element; what differs stays in eager. "repeatedly": also those of
+        calls 2, 4, 8 and so on to 1,024, which takes less than 1 % of the time. False: nothing is compared.
     fallback: what cannot be compiled stays in eager, which is logged; else it is an error.
     min_nodes: parts of a graph with fewer calls stay in eager.
     denormals: "flush": modules take subnormal numbers for zeros; "keep": they compute in the calling
         thread's mode, which torch.set_flush_denormal() sets.
     weights: "constants": compiled in, and again when one is another or has changed; a change through
-        .data in place cannot be seen. "inputs": read at each call, which is slower.
+        .data in place cannot be seen. Weights that were made in inference_mode, where torch does not count
+        changes, are inputs. "inputs": all are read at each call, which is slower.
     """
 
     budget: Optional[str] = None
@@ -49,7 +64,7 @@ class Options:
         default_factory=lambda: os.environ.get("PRUNER_TORCH_CACHE")
         or os.path.expanduser("~/.cache/pruner/torch")
     )
-    verify: bool = True
+    verify: Union[bool, str] = True
     fallback: bool = True
     min_nodes: int = 8
     weights: str = "constants"
@@ -58,6 +73,8 @@ class Options:
     def __post_init__(self):
         if self.denormals not in ("flush", "keep"):
             raise ValueError(f'denormals is "{self.denormals}", expected "flush" or "keep"')
+        if self.verify not in (True, False, "repeatedly"):
+            raise ValueError(f'verify is "{self.verify}", expected True, False or "repeatedly"')
         if self.weights not in ("constants", "inputs"):
             raise ValueError(f'weights is "{self.weights}", expected "constants" or "inputs"')
         if self.budget is not None and not re.fullmatch(r"([0-9.]+[smh])+", str(self.budget)):
@@ -92,21 +109,42 @@ def _digest(*parts) -> str:
     return sha.hexdigest()[:32]
 
 
+def _cpu() -> str:
+    """What decides which code this machine runs: its architecture, the CPU's features, and how many CPUs there are."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{_features()} {count}"
+
+
+@functools.lru_cache(maxsize=None)
+def _features() -> str:
+    named = ("flags", "Features", "model name", "CPU part")
+    try:
+        with open("/proc/cpuinfo") as file:
+            lines = {line.split(":")[0].strip(): line.strip() for line in file if line.split(":")[0].strip() in named}
+    except OSError:
+        lines = {"processor": platform.processor()}
+    return " ".join([platform.machine(), *(lines[name] for name in sorted(lines))])
+
+
 class _Weights:
-    """Tensors as they were compiled in."""
+    """Tensors as they were compiled in. Those that were made in inference_mode are not: torch does not count their
+    changes."""
 
     def __init__(self, tensors: Sequence[torch.Tensor]):
-        self._tensors = list(tensors)
-        self._versioned = [x for x in tensors if not x.is_inference()]
-        self._versions = list(map(_version, self._versioned))
-        self._addresses = list(map(torch.Tensor.data_ptr, tensors))
+        self.places = [i for i, each in enumerate(tensors) if not each.is_inference()]
+        self._is_all = len(self.places) == len(tensors)
+        self._tensors = [tensors[i] for i in self.places]
+        self._versions = list(map(_version, self._tensors))
+        self._addresses = list(map(torch.Tensor.data_ptr, self._tensors))
 
     def are_still(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether these are the same tensors with the same elements; what is written to them through
         .data cannot be seen."""
+        if not self._is_all:
+            tensors = [tensors[i] for i in self.places]
         return (
             all(map(operator.is_, self._tensors, tensors))
-            and list(map(_version, self._versioned)) == self._versions
+            and list(map(_version, self._tensors)) == self._versions
             and list(map(torch.Tensor.data_ptr, tensors)) == self._addresses
         )
 
@@ -115,37 +153,77 @@ _version = operator.attrgetter("_version")
 
 
 class _Binding:
-    """A module, and the weights that are its constants; none: they are its inputs."""
+    """A module, the weights that are its constants, and the places of its inputs among the graph's."""
 
-    def __init__(self, module_path: str, weights: Optional[_Weights], threads: int):
-        self.path, self.threads = module_path, threads
-        self.weights = weights
-        self._local = threading.local()
+    def __init__(self, path: str, weights: Optional[_Weights], inputs: Sequence[int], threads: int):
+        self.path, self.threads = path, threads
+        self.weights, self.inputs = weights, list(inputs)
+        self.idle: List[Module] = []
+        self.last_use = 0
 
     def is_of(self, weights: Sequence[torch.Tensor]) -> bool:
         return self.weights is None or self.weights.are_still(weights)
 
-    def instance(self) -> Module:
-        """This thread's, since an instance runs once at a time."""
-        found = getattr(self._local, "module", None)
-        if found is None:
-            found = self._local.module = Module(self.path, self.threads or torch.get_num_threads())
-        return found
+    def take(self) -> Module:
+        """An instance that no other call runs. OSError: it cannot be loaded."""
+        try:
+            return self.idle.pop()
+        except IndexError:
+            return _LOADED.load(self)
+
+    def give_back(self, module: Module) -> None:
+        self.last_use = next(_USES)
+        self.idle.append(module)
+
+
+_USES = itertools.count(1)
+
+
+class _Loaded:
+    """The instances of all bindings, of which as many stay loaded as the bound allows."""
+
+    def __init__(self, most: int):
+        self.most = most
+        self._lock = threading.Lock()
+        self._modules: "weakref.WeakSet[Module]" = weakref.WeakSet()
+        self._bindings: "weakref.WeakSet[_Binding]" = weakref.WeakSet()
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def load(self, binding: _Binding) -> Module:
+        with self._lock:
+            self._bindings.add(binding)
+            excess = len(self._modules) + 1 - self.most
+            for each in sorted(self._bindings, key=operator.attrgetter("last_use")) if excess > 0 else []:
+                while excess > 0 and each.idle:
+                    each.idle.pop()
+                    excess -= 1
+            module = Module(binding.path, binding.threads or torch.get_num_threads())
+            self._modules.add(module)
+            return module
+
+
+_LOADED = _Loaded(_MOST_LOADED)
 
 
 class CompiledGraph:
     """A graph of static shapes whose calls are all in ONNX. Called with its inputs, weights among
     them at the places `static`; returns a list of its outputs, whose strides are eager's."""
 
-    def __init__(self, gm: torch.fx.GraphModule, static: Sequence[int], options: Options):
-        self._gm, self._options = gm, options
+    def __init__(
+        self, gm: torch.fx.GraphModule, static: Sequence[int], options: Options, watch: Optional[Watch] = None
+    ):
+        """`watch` compares the whole that this graph is a part of; without one the graph is compared by itself."""
+        self._gm, self._options, self._watch = gm, options, watch
         placeholders = list(gm.graph.find_nodes(op="placeholder"))
+        self._static = list(static)
         self._names = [placeholders[i].name for i in static]
         # itemgetter of one place gives no tuple.
         self._weights_of = (
             operator.itemgetter(*static) if len(static) > 1 else lambda args: [args[i] for i in static]
         )
-        self._dynamic = [i for i in range(len(placeholders)) if i not in set(static)]
+        self._input_names = [each.name for each in placeholders]
         (results,) = next(iter(gm.graph.find_nodes(op="output"))).args
         # An output may be None.
         self._is_tensor = [isinstance(r, torch.fx.Node) for r in results]
@@ -167,7 +245,13 @@ class CompiledGraph:
                 binding = self._binding_of(weights)
                 if binding is None:
                     return self._gm(*args) if self._eager else self._first_call(weights, args)
-        return self._run(binding, args)
+        try:
+            return self._run(binding, args)
+        except OSError as error:  # a module that was unloaded, and whose file is no more what it was
+            warn_once(f"a module is compiled again: {error}")
+        with self._lock:
+            self._bindings = [each for each in self._bindings if each is not binding]
+            return self._first_call(weights, args)
 
     def _binding_of(self, weights: Sequence[torch.Tensor]) -> Optional[_Binding]:
         return next((each for each in self._bindings if each.is_of(weights)), None)
@@ -180,7 +264,9 @@ class CompiledGraph:
         except (NotImplementedError, _program.PrunerError, OSError) as error:
             return self._give_up(str(error), args)
         outputs = self._run(binding, args)
-        if self._options.verify and (wrong := self._difference(outputs, args)):
+        if self._watch is not None:
+            self._watch.is_due = True
+        elif self._options.verify and (wrong := self._difference(outputs, args)):
             return self._give_up(f"outputs differ from eager's: {wrong}", args)
         self._bindings.insert(0, binding)
         if first and self._options.budget:
@@ -192,21 +278,16 @@ class CompiledGraph:
     def _give_up(self, why: str, args):
         if not self._options.fallback:
             raise _program.PrunerError(why)
-        log.warning("a graph of %d calls stays in eager: %s", len(self._gm.graph.nodes), why)
+        # The name of a temporary file would be another one each time.
+        why = re.sub(r"\S*/(graph\.onnx)", r"\1", why)
+        warn_once(f"a graph of {len(self._gm.graph.nodes)} calls stays in eager: {why}")
         self._eager = True
         return self._gm(*args)
 
     def _difference(self, outputs, args) -> str:
         with torch.no_grad():
             expected = self._gm(*args)
-        for i, (found, wanted) in enumerate(zip(outputs, expected)):
-            if not isinstance(wanted, torch.Tensor) or not wanted.is_floating_point():
-                continue
-            largest = wanted.abs().nan_to_num(0, 0, 0).max().item() if wanted.numel() else 0
-            share = 2e-2 if wanted.dtype in (torch.float16, torch.bfloat16) else 1e-3
-            if not torch.allclose(found, wanted, rtol=share, atol=share * max(largest, 1e-6), equal_nan=True):
-                return f"output {i} by {(found - wanted).abs().max().item()} of {largest}"
-        return ""
+        return difference(outputs, expected, Precision(self._gm.graph))
 
     # Compiling.
 
@@ -222,29 +303,49 @@ class CompiledGraph:
         self._rebound += 1
         as_inputs = self._options.weights == "inputs" or self._rebound > _MOST_BINDINGS
         if as_inputs and self._options.weights != "inputs":
-            log.warning(
-                "the weights of a graph of %d calls have changed %d times: from now on they are"
-                " inputs of its module, which is slower",
-                len(self._gm.graph.nodes),
-                _MOST_BINDINGS,
+            warn_once(
+                f"the weights of a graph of {len(self._gm.graph.nodes)} calls have changed {_MOST_BINDINGS} times:"
+                " from now on they are inputs of its module, which is slower"
             )
         if as_inputs:
             self._bindings.clear()
-        constants = {} if as_inputs else dict(zip(self._names, weights))
-        path = self._module(constants)
-        bound = None if as_inputs else _Weights(weights)
-        return _Binding(path, bound, self._options.threads)
+            return self._loaded({}, None)
+        bound = _Weights(weights)
+        if len(bound.places) < len(weights):
+            warn_once(
+                "weights that were made in inference_mode are inputs of the module, which is slower: torch does not"
+                " count their changes; make the model outside of it"
+            )
+        return self._loaded({self._names[i]: weights[i] for i in bound.places}, bound)
 
-    def _module(self, constants: Dict[str, torch.Tensor]) -> str:
-        """A module with these constants: of the cache, or compiled with the records that there are."""
+    def _loaded(self, constants: Dict[str, torch.Tensor], bound: Optional[_Weights]) -> _Binding:
+        """A binding with an instance. What the cache has and cannot be loaded is compiled again."""
+        path = self._module(constants)
+        constant = {self._static[i] for i in bound.places} if bound is not None else set()
+        inputs = [i for i in range(len(self._input_names)) if i not in constant]
+        binding = _Binding(path, bound, inputs, self._options.threads)
+        try:
+            binding.give_back(binding.take())
+            return binding
+        except OSError as error:
+            warn_once(f"a module of the cache cannot be used and is compiled again: {error}")
+        # The error holds what was loaded of the file, whose name the loader would take for the new one's.
+        self._module(constants, anew=True)
+        binding.give_back(binding.take())
+        return binding
+
+    def _module(self, constants: Dict[str, torch.Tensor], anew: bool = False) -> str:
+        """A module with these constants for this CPU: of the cache, or compiled with the records that there are."""
         records = self._records()
         more, made_with = [], ""
         if os.path.exists(records):
             more, made_with = ["--records", records], os.stat(records).st_mtime_ns
         denormals = self._options.denormals
-        key = _digest(*map(bytes_of, constants.values()), bool(constants), made_with, denormals)
+        threads = self._options.threads or torch.get_num_threads()
+        made_for = (list(constants), made_with, denormals, _cpu(), threads)
+        key = _digest(*map(bytes_of, constants.values()), made_for)
         path = os.path.join(self._folder(), key + ".so")
-        if os.path.exists(path):
+        if os.path.exists(path) and not anew:
             return path
         with tempfile.TemporaryDirectory(dir=self._folder()) as scratch:
             model, made = os.path.join(scratch, "graph.onnx"), os.path.join(scratch, "made.so")
@@ -256,7 +357,8 @@ class CompiledGraph:
     # Tuning.
 
     def _start_tuning(self, weights: List[torch.Tensor], untuned: _Binding) -> None:
-        constants = {} if untuned.weights is None else dict(zip(self._names, weights))
+        places = [] if untuned.weights is None else untuned.weights.places
+        constants = {self._names[i]: weights[i] for i in places}
 
         def tune() -> None:
             work_dir = os.path.dirname(self._records())
@@ -267,8 +369,10 @@ class CompiledGraph:
                 arguments += ["--allow-untrained", "--json"]
                 result = json.loads(_program.run(arguments, environment=training.environment()))
             # Weights that have changed meanwhile are not those of `untuned` either.
-            tuned = _Binding(self._module(constants), untuned.weights, self._options.threads)
+            tuned = self._loaded(constants, untuned.weights)
             self._bindings = [tuned if each is untuned else each for each in self._bindings]
+            if self._watch is not None:
+                self._watch.is_due = True
             log.info("tuned a graph: %.3f ms by its kernels", result["estimated_total_latency_ms"])
 
         pool = ThreadPoolExecutor(1, thread_name_prefix="pruner-tune")
@@ -279,21 +383,21 @@ class CompiledGraph:
     # Running.
 
     def _run(self, binding: _Binding, args) -> List[Optional[torch.Tensor]]:
-        inputs = [args[i] for i in (self._dynamic if binding.weights is not None else range(len(args)))]
+        inputs = [args[i] for i in binding.inputs]
         if not all(x.is_cpu and x.layout is torch.strided for x in inputs):
-            raise ValueError(self._elsewhere(inputs))
+            raise ValueError(self._elsewhere(inputs, binding.inputs))
         # A view may say that its elements are to be negated, which their memory does not.
         dense = [(x if x.is_contiguous() else x.contiguous()).resolve_neg() for x in inputs]
         made = [torch.empty(r.shape, dtype=r.dtype) for r in self._results]
-        binding.instance().run_pointers([x.data_ptr() for x in dense], [y.data_ptr() for y in made])
+        module = binding.take()
+        module.run_pointers([x.data_ptr() for x in dense], [y.data_ptr() for y in made])
+        binding.give_back(module)
         placed = map(_as_strided, made, self._results)
         return [next(placed) if each else None for each in self._is_tensor]
 
-    def _elsewhere(self, inputs: Sequence[torch.Tensor]) -> str:
+    def _elsewhere(self, inputs: Sequence[torch.Tensor], places: Sequence[int]) -> str:
         """Which input a module cannot take, as it runs on dense tensors in the CPU's memory."""
-        names = [node.name for node in self._gm.graph.find_nodes(op="placeholder")]
-        if len(inputs) < len(names):
-            names = [names[i] for i in self._dynamic]
+        names = [self._input_names[i] for i in places]
         name, x = next(
             (name, x) for name, x in zip(names, inputs) if not x.is_cpu or x.layout is not torch.strided
         )

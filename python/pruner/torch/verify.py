@@ -1,0 +1,179 @@
+"""Compares compiled graphs with eager torch on the module as Dynamo recorded it: the two share neither torch's
+decompositions nor the rows of operators.py."""
+
+import logging
+import time
+from typing import Dict, Iterable, List, Optional
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from pruner import _program
+
+log = logging.getLogger("pruner.torch")
+
+_LAST_CALL = 1024  # the number of the last call that may be compared
+_SHARE_OF_TIME = 0.01  # what repeated comparisons may take of the time since the first call
+
+# For each precision: the largest error relative to an element, and the floor, an error that is allowed to any element,
+# in parts of the largest one. Sums in another order differ by the floor.
+_BOUNDS = {
+    torch.float64: (1e-9, 1e-9),
+    torch.float32: (1e-3, 2e-4),
+    torch.float16: (2e-2, 2e-2),
+    torch.bfloat16: (5e-2, 3e-2),
+}
+# The floor of a graph that has no sums: as many roundings of the largest element.
+_ROUNDINGS = 4
+_SUMS = (
+    "mm bmm addmm baddbmm matmul linear convolution mean sum var std var_mean cumsum softmax log_softmax norm attention"
+    " pool upsample"
+).split()
+
+
+class Precision:
+    """How exactly a graph computes: the least precise floating-point type of its values, and whether it sums."""
+
+    def __init__(self, graph: torch.fx.Graph):
+        types = [x.dtype for node in graph.nodes for x in tree_leaves(node.meta.get("val")) if _is_tensor(x)]
+        floats = [each for each in types if each in _BOUNDS]
+        self.dtype = max(floats, key=lambda each: torch.finfo(each).eps, default=torch.float32)
+        calls = [str(node.target) for node in graph.nodes if node.op == "call_function"]
+        self.sums = any(name in call for call in calls for name in _SUMS)
+
+    def joined(self, other: "Precision") -> "Precision":
+        """That of two graphs together."""
+        joined = Precision(torch.fx.Graph())
+        joined.dtype = max(self.dtype, other.dtype, key=lambda each: torch.finfo(each).eps)
+        joined.sums = self.sums or other.sums
+        return joined
+
+
+def _is_tensor(x) -> bool:
+    return isinstance(x, torch.Tensor)
+
+
+def difference(found: Iterable, wanted: Iterable, precision: Precision) -> str:
+    """What differs between outputs and eager's, or "". Integers and booleans have to be equal."""
+    for i, (x, y) in enumerate(zip(found, wanted)):
+        if not _is_tensor(y) or y.device.type != "cpu" or y.layout is not torch.strided:
+            continue
+        if x.shape != y.shape or x.dtype != y.dtype:
+            return f"output {i} is {x.dtype}{list(x.shape)}, eager's {y.dtype}{list(y.shape)}"
+        if y.is_complex() or not y.is_floating_point():
+            wrong = int((x != y).sum()) if not y.is_complex() else 0
+            if wrong:
+                return f"{wrong} of {y.numel()} elements of output {i}, which are {y.dtype}"
+            continue
+        exact = max(precision.dtype, y.dtype, key=lambda each: torch.finfo(each).eps if each in _BOUNDS else 0)
+        share, floor = _BOUNDS.get(exact, _BOUNDS[torch.float16])
+        if not precision.sums:
+            floor = min(floor, _ROUNDINGS * torch.finfo(exact).eps)
+        largest = y.abs().nan_to_num(0, 0, 0).max().item() if y.numel() else 0
+        # Below the smallest normal number is zero.
+        least = max(floor * largest, torch.finfo(y.dtype).tiny)
+        if not torch.allclose(x, y, rtol=share, atol=least, equal_nan=True):
+            off = (x.double() - y.double()).abs().nan_to_num(float("inf"))
+            at = int((off - share * y.double().abs().nan_to_num(0)).argmax())
+            pair = f"{x.reshape(-1)[at].item():.9g} for {y.reshape(-1)[at].item():.9g}"
+            return f"output {i}, element {at}: {pair}, of at most {largest:.9g}"
+    return ""
+
+
+class Watch:
+    """The callable that torch.compile gets: calls the compiled module, and compares it with eager when it is due.
+
+    It is due at the first call and whenever a graph has a new module, for another shape, for changed weights or
+    after tuning; with verify="repeatedly" also at calls 2, 4, 8 and so on to 1,024, as soon as comparing costs
+    less than 1 % of the time since the first call."""
+
+    def __init__(self, gm: torch.fx.GraphModule, verify, fallback: bool):
+        self._gm, self._fallback = gm, fallback
+        self._repeats = verify == "repeatedly"
+        self._call = None
+        self._mutated: Optional[List[int]] = []
+        self._input_count = 0
+        self._precision: Optional[Precision] = None
+        self._calls, self._next = 0, 2
+        self._spent_s = self._last_s = 0.0
+        self._start_s: Optional[float] = None
+        self._in_eager = False
+        self.is_due = True
+        self.comparisons = 0
+
+    def watches(self, graph: torch.fx.Graph) -> bool:
+        """Adds a graph that is compiled. False: it draws random numbers, which eager would not draw again."""
+        drawn = torch.Tag.nondeterministic_seeded
+        if any(drawn in getattr(node.target, "tags", ()) for node in graph.nodes):
+            self._mutated = None
+        precision = Precision(graph)
+        self._precision = precision if self._precision is None else self._precision.joined(precision)
+        context = torch._guards.TracingContext.try_get()
+        metadata = context.fw_metadata if context is not None else None
+        if self._mutated is not None and metadata is not None:
+            self._input_count = len(metadata.input_info)
+            changed = [i for i, each in enumerate(metadata.input_info) if each.mutates_data or each.mutates_metadata]
+            self._mutated = changed
+        return self._mutated is not None
+
+    def around(self, call):
+        """`call` itself where nothing of it is compiled, or nothing can be compared."""
+        if self._precision is None or self._mutated is None:
+            return call
+        self._call = call
+        return self.run
+
+    def run(self, *args):
+        if self._in_eager:
+            return self._gm(*args)
+        self._calls += 1
+        if not self.is_due and (self._calls < self._next or not self._is_cheap()):
+            outputs = self._call(*args)
+            # A module that is new in this call; what it has changed in place cannot be computed again.
+            return self._compared(outputs, args, {}) if self.is_due and not self._mutated else outputs
+        if self._start_s is None:
+            self._start_s = time.perf_counter()
+        before = self._copies(args)
+        outputs = self._call(*args)
+        return outputs if before is None else self._compared(outputs, args, before)
+
+    def _is_cheap(self) -> bool:
+        since_s = time.perf_counter() - self._start_s
+        return self._spent_s + self._last_s <= _SHARE_OF_TIME * since_s
+
+    def _copies(self, args) -> Optional[Dict[int, torch.Tensor]]:
+        """Copies of the inputs that the graph changes in place; None: eager cannot run again on copies."""
+        places = [i - (self._input_count - len(args)) for i in self._mutated]
+        if any(i < 0 or not _is_tensor(args[i]) for i in places):
+            return None
+        storages = [x.untyped_storage()._cdata for x in args if _is_tensor(x) and x.layout is torch.strided]
+        if any(storages.count(args[i].untyped_storage()._cdata) > 1 for i in places):
+            return None
+        return {i: args[i].detach().clone() for i in places}
+
+    def _compared(self, outputs, args, before: Dict[int, torch.Tensor]):
+        self.is_due = False
+        repeated = self._calls > 1
+        while self._next <= self._calls:
+            self._next *= 2
+        if not self._repeats or self._next > _LAST_CALL:
+            self._next = float("inf")
+        start_s = time.perf_counter()
+        with torch.no_grad():
+            wanted = self._gm(*(before.get(i, x) for i, x in enumerate(args)))
+        found = [*tree_leaves(outputs), *(args[i] for i in before)]
+        why = difference(found, [*tree_leaves(wanted), *before.values()], self._precision)
+        self._last_s = time.perf_counter() - start_s
+        self._spent_s += self._last_s if repeated else 0
+        self.comparisons += 1
+        if not why:
+            return outputs
+        why = f"outputs differ from eager's at call {self._calls}: {why}"
+        if not self._fallback:
+            raise _program.PrunerError(why)
+        log.warning("a module of %d calls stays in eager: %s", len(self._gm.graph.nodes), why)
+        self._in_eager = True
+        with torch.no_grad():
+            for i, copy in before.items():
+                args[i].copy_(copy)
+        return wanted
