@@ -142,16 +142,6 @@ TEST_F(BadInput, CalibrationThatDoesNotFit) {
   EXPECT_FALSE(fs::exists(dir + "/q.onnx"));
 }
 
-TEST_F(BadInput, AScaleOfZero) {
-  OnnxModel model;
-  model.input("x", {4}).output("y");
-  model.initializer("scale", onnx::TensorProto::FLOAT, {}).add_float_data(0);
-  model.node("QuantizeLinear", {"x", "scale"}, {"y"});
-  const std::string path = write("zero.onnx", model.bytes());
-  expect_words(fail({"compile", path, "-o", dir + "/zero.so"}),
-               {"zero.onnx: ", "QuantizeLinear_1", "the scale, input 1, is 0"});
-}
-
 TEST_F(BadInput, ModesThatCannotBeCompared) {
   const auto compare = [&](const std::string& modes, const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments = {"compare", "--work-dir", dir + "/cmp", "--modes", modes};
