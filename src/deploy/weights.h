@@ -62,12 +62,12 @@ class Weights {
   Key key_of(const Partition& partition, ValueId id, const PackSpec& pack);
 
   int64_t alignment_;
-  std::mutex mutex_;  // of the contents, and of what is packed
+  std::mutex mutex_;  // guards the contents and the packed buffers
   std::vector<Tensor> contents_;
   std::map<std::pair<const void*, int64_t>, size_t> known_;  // by address and bytes
   std::unordered_multimap<uint64_t, size_t> by_hash_;
   std::map<Key, std::shared_ptr<const GuardedBuffer>> packed_;
-  int64_t packed_bytes_ = 0;  // of all of them
+  int64_t packed_bytes_ = 0;  // the sum over all packed buffers
   std::map<Key, int64_t> offsets_;
   std::vector<Entry> entries_;
   int64_t bytes_ = 0;  // where the next one begins

@@ -811,7 +811,7 @@ def _attention(g, node, query, key, value, *args, **named):
     inputs = [g.value(each) for each in (query, key, value)]
     if named.get("scale") is not None:
         attributes["scale"] = float(named["scale"])
-        if g.dtype(node if whole else query) == torch.float64:  # which no attribute holds
+        if g.dtype(node if whole else query) == torch.float64:  # no attribute holds a float64 scale
             attributes["scale"] = 1.0
             inputs[0] = g.op("Mul", inputs[0], g.scalar(named["scale"], torch.float64))
     if mask is not None:
@@ -865,7 +865,7 @@ def _norm_of_batch(g, node, x, weight, bias, training, momentum, epsilon):
     given = g.operand(x, dtype)
     mean = _reduced(g, given, "ReduceMean", axes, True, rank)
     off = g.op("Sub", given, mean)
-    variance = _reduced(g, g.op("Mul", off, off), "ReduceMean", axes, True, rank)
+    variance = _variance(g, off, axes, rank)
     deviation = g.op("Sqrt", g.op("Add", variance, g.scalar(epsilon, dtype)))
     value = g.op("Div", off, deviation)
     for op, factor in (("Mul", weight), ("Add", bias)):
@@ -1035,7 +1035,7 @@ def _upsample(g, node, x, size, corners, *args):
     if any(each is not None for each in factors) and not corners:
         extents = list(zip(factors, found[2:], shape[2:]))
         of = [float(factor) if factor else out / inside for factor, inside, out in extents]
-        if "bilinear" in name:  # what eager does not scale where the extent stays
+        if "bilinear" in name:  # eager does not scale an axis whose extent stays
             of = [1.0 if inside == out else each for each, (_, inside, out) in zip(of, extents)]
         scales = torch.tensor([1.0, 1.0] + of, dtype=torch.float32)
         made = [math.floor(extent * scale) for extent, scale in zip(found, scales.tolist())]

@@ -135,7 +135,7 @@ template <typename Make>
 llvm::Value* Emitter::rounded_apart(const Make& make) {
   const llvm::FastMathFlags outer = b_.getFastMathFlags();
   if (!outer.allowContract()) return make();
-  const NodeMemo<Value*> made = made_;  // what is fused elsewhere is computed again here
+  const NodeMemo<Value*> made = made_;  // values that are fused elsewhere are computed again
   made_ = {};
   b_.setFastMathFlags({});
   Value* result = make();

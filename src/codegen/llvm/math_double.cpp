@@ -384,7 +384,8 @@ class DoubleMath {
       sines[static_cast<size_t>(8 - n)] = sign / (factorial *= 2 * n * (2 * n + 1));
       cosines[static_cast<size_t>(8 - n)] = -sign / (factorial * (2 * n + 2));
     }
-    Value* sine = with_sign_of(fma(mul(r, z), polynomial(z, sines), r), r);  // of zero, too
+    Value* sine =
+        with_sign_of(fma(mul(r, z), polynomial(z, sines), r), r);  // a zero keeps its sign, too
     // 1 - z/2 rounds; what it loses is given back.
     Value* half = mul(z, f(0.5));
     Value* most = sub(f(1), half);

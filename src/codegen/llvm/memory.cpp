@@ -123,6 +123,12 @@ llvm::Value* Emitter::load_place(TensorId id, const LaneIndex& place, llvm::Cons
   return from_memory(annotate(b_.CreateAlignedLoad(type, from, align), id), dtype);
 }
 
+// Whether a constant mask excludes every lane.
+static bool is_none(const llvm::Value* mask) {
+  const auto* known = llvm::dyn_cast<llvm::Constant>(mask);
+  return known != nullptr && known->isNullValue();
+}
+
 // The given lanes of a mask. Conjunctions are followed, so that lanes that a constant excludes are
 // a constant.
 llvm::Value* Emitter::part_of_mask(Value* mask, llvm::ArrayRef<int> lanes) {
@@ -131,10 +137,6 @@ llvm::Value* Emitter::part_of_mask(Value* mask, llvm::ArrayRef<int> lanes) {
     return b_.CreateShuffleVector(mask, lanes);
   Value* a = part_of_mask(both->getOperand(0), lanes);
   Value* b = part_of_mask(both->getOperand(1), lanes);
-  const auto is_none = [](const Value* part) {
-    const auto* known = llvm::dyn_cast<llvm::Constant>(part);
-    return known != nullptr && known->isNullValue();
-  };
   return is_none(a) ? a : is_none(b) ? b : b_.CreateAnd(a, b);
 }
 
@@ -146,8 +148,7 @@ llvm::Value* Emitter::masked_load(TensorId id, llvm::Type* type, Value* from, Va
   const auto lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(type)->getNumElements());
   const auto bits = static_cast<int>(type->getScalarSizeInBits());
   const int longest = kernel_.math.avx512 ? 512 : 256;
-  const auto* known = llvm::dyn_cast<llvm::Constant>(mask);
-  if (known != nullptr && known->isNullValue()) return llvm::Constant::getNullValue(type);
+  if (is_none(mask)) return llvm::Constant::getNullValue(type);
   if (lanes * bits <= longest || lanes % 2 != 0) {
     const Align align(static_cast<uint64_t>(dtype_bytes(program_[id].dtype)));
     return annotate(
