@@ -54,6 +54,7 @@ struct PlacedTensor {
   int64_t first = 0, element_bytes = 0;
 
   std::byte* data() const { return buffer.data() + first * element_bytes; }
+  bool is_dense() const { return within == shape; }
 
   /// Calls fn(offset in the buffer, offset in the tensor, bytes) for each of its rows.
   template <typename Fn>
@@ -74,21 +75,47 @@ struct PlacedTensor {
   }
 };
 
-Result<PlacedTensor> place(const Partition& partition, ValueId id) {
+/// Memory that one trial leaves to the next: its pages are there.
+class BufferPool {
+ public:
+  /// The bytes are whatever they were. The error: no memory.
+  Result<GuardedBuffer> take(int64_t bytes) {
+    const auto enough = std::ranges::lower_bound(free_, bytes, {}, &GuardedBuffer::capacity);
+    if (enough == free_.end()) {
+      if (!free_.empty()) free_.pop_back();
+      return GuardedBuffer::make(bytes);
+    }
+    GuardedBuffer buffer = std::move(*enough).resized(bytes);
+    free_.erase(enough);
+    return buffer;
+  }
+
+  void give(GuardedBuffer buffer) {
+    const auto at =
+        std::ranges::upper_bound(free_, buffer.capacity(), {}, &GuardedBuffer::capacity);
+    free_.insert(at, std::move(buffer));
+    if (free_.size() > kMost) free_.erase(free_.begin());
+  }
+
+ private:
+  static constexpr size_t kMost = 8;
+  std::vector<GuardedBuffer> free_;  // by capacity
+};
+
+Result<PlacedTensor> place(const Partition& partition, ValueId id, BufferPool& buffers) {
   const PlannedValue& value = partition[id];
   const Storage storage = partition.storage_of(id);
   // A view lies densely in its own shape; a slice has the strides of the tensor that it is cut
   // from.
   const bool whole = element_count(storage.shape) == element_count(value.shape);
-  PlacedTensor placed{*GuardedBuffer::make(0),
+  const int64_t element_bytes = dtype_bytes(value.dtype);
+  TRY_ASSIGN(GuardedBuffer buffer,
+             buffers.take(element_count(partition[storage.owner].shape) * element_bytes));
+  return PlacedTensor{std::move(buffer),
                       value.shape,
                       whole ? value.shape : storage.shape,
                       storage.first,
-                      dtype_bytes(value.dtype)};
-  const ValueId owner = storage.owner;
-  TRY_ASSIGN(placed.buffer,
-             GuardedBuffer::make(element_count(partition[owner].shape) * placed.element_bytes));
-  return placed;
+                      element_bytes};
 }
 
 const std::optional<Tensor>& constant_of(const Partition& partition, ValueId id) {
@@ -136,12 +163,24 @@ double inlined_size(const ComputeDag& dag) {
 class KernelTrial {
  public:
   /// `data` draws the inputs, `places` the elements that are compared.
-  KernelTrial(const KernelCall& call, PrunerPool& pool, Rng data, Rng places)
+  KernelTrial(
+      const KernelCall& call, PrunerPool& pool, BufferPool& buffers, Rng data, Rng places)
       : call_(call),
         group_(call.at->groups[call.group]),
         pool_(pool),
+        buffers_(buffers),
         data_(data),
         places_(places) {}
+
+  KernelTrial(const KernelTrial&) = delete;
+  KernelTrial& operator=(const KernelTrial&) = delete;
+
+  ~KernelTrial() {
+    for (std::optional<PlacedTensor>& input : inputs_)
+      if (input) buffers_.give(std::move(input->buffer));
+    if (output_) buffers_.give(std::move(output_->buffer));
+    if (workspace_) buffers_.give(std::move(*workspace_));
+  }
 
   /// What is wrong with a kernel. A difference of values may be a decision between floats that
   /// rounding has taken the other way; any other fault is one whatever the inputs.
@@ -153,8 +192,8 @@ class KernelTrial {
   /// The fault; nullopt: there is none. The error: no memory.
   Result<std::optional<Fault>> run() {
     TRY(make_inputs());
-    TRY_ASSIGN(output_, place(*call_.at, group_.output));
-    TRY_ASSIGN(workspace_, GuardedBuffer::make(call_.kernel->artifact->workspace_bytes));
+    TRY_ASSIGN(output_, place(*call_.at, group_.output, buffers_));
+    TRY_ASSIGN(workspace_, buffers_.take(call_.kernel->artifact->workspace_bytes));
     if (std::optional<std::string> wrong = call(kUnwritten)) return fault(*wrong, false);
     Tensor got = output();
     const std::optional<std::string> unwritten = find_unwritten(got);
@@ -216,12 +255,23 @@ class KernelTrial {
         continue;
       }
       make_normal(tensor);
-      TRY_ASSIGN(PlacedTensor placed, place(*call_.at, id));
-      if (placed.within != placed.shape) placed.buffer.fill(kUnwritten);
-      const auto* from = static_cast<const std::byte*>(std::as_const(tensor).data());
-      placed.each_row([&](int64_t to, int64_t at, size_t bytes) {
-        std::memcpy(placed.buffer.data() + to, from + at, bytes);
-      });
+      TRY_ASSIGN(PlacedTensor placed, place(*call_.at, id, buffers_));
+      const DType dtype = tensor.dtype();
+      if (placed.is_dense()) {
+        const size_t bytes = static_cast<size_t>(element_count(placed.shape)) *
+                             static_cast<size_t>(placed.element_bytes);
+        repeat(tensor, {placed.data(), bytes});
+        tensor = Tensor::view(dtype, placed.shape, nullptr, placed.data());
+      } else {
+        Tensor whole(dtype, placed.shape);
+        auto* const from = static_cast<std::byte*>(whole.data());
+        repeat(tensor, {from, static_cast<size_t>(whole.bytes())});
+        placed.buffer.fill(kUnwritten);
+        placed.each_row([&](int64_t to, int64_t at, size_t row_bytes) {
+          std::memcpy(placed.buffer.data() + to, from + at, row_bytes);
+        });
+        tensor = std::move(whole);
+      }
       placed.buffer.make_read_only();
       inputs_.back() = std::move(placed);
     }
@@ -252,13 +302,15 @@ class KernelTrial {
     }
     if (!output_->buffer.intact()) return "it writes outside of its output";
     if (!workspace_->intact()) return "it writes outside of its workspace";
-    if (output_->within == output_->shape) return std::nullopt;
+    if (output_->is_dense()) return std::nullopt;
     // Beside the slice nothing may change.
     std::vector<std::byte> rest(output_->buffer.span().begin(), output_->buffer.span().end());
     output_->each_row([&](int64_t at, int64_t, size_t bytes) {
       std::memset(rest.data() + at, std::to_integer<int>(filling), bytes);
     });
-    if (std::ranges::any_of(rest, [&](std::byte b) { return b != filling; }))
+    if (rest.empty()) return std::nullopt;
+    // All bytes are equal if each is equal to the one before.
+    if (rest[0] != filling || std::memcmp(rest.data(), rest.data() + 1, rest.size() - 1) != 0)
       return "it writes into what lies beside its output";
     return std::nullopt;
   }
@@ -266,7 +318,7 @@ class KernelTrial {
   /// The output: a view until the next call where it lies densely.
   Tensor output() const {
     const DType dtype = (*call_.at)[group_.output].dtype;
-    if (output_->within == output_->shape)
+    if (output_->is_dense())
       return Tensor::view(dtype, output_->shape, nullptr, output_->data());
     Tensor tensor(dtype, output_->shape);
     auto* const to = static_cast<std::byte*>(tensor.data());
@@ -372,6 +424,7 @@ class KernelTrial {
   const KernelCall& call_;
   const Group& group_;
   PrunerPool& pool_;
+  BufferPool& buffers_;
   Rng data_, places_;
   std::vector<Tensor> tensors_;                      // of the group's inputs
   std::vector<std::optional<PlacedTensor>> inputs_;  // nullopt: a constant
@@ -401,11 +454,16 @@ void watch_for_faults() {
   signal(SIGALRM, SIG_DFL);
 }
 
-void run_call(const KernelCall& call, PrunerPool& pool, uint64_t seed, CallReport& report) {
+void run_call(const KernelCall& call,
+              PrunerPool& pool,
+              BufferPool& buffers,
+              uint64_t seed,
+              CallReport& report) {
   report.state = CallState::kRunning;
   std::optional<std::string> wrong;
   for (int draw = 0; draw < kDraws; ++draw) {
-    KernelTrial trial(call, pool, Rng(seed * kDraws + static_cast<uint64_t>(draw)), Rng(seed));
+    const uint64_t data_seed = seed * kDraws + static_cast<uint64_t>(draw);
+    KernelTrial trial(call, pool, buffers, Rng(data_seed), Rng(seed));
     running = {&report, &trial};
     const Result<std::optional<KernelTrial::Fault>> found = trial.run();
     running = {};
@@ -430,9 +488,10 @@ pid_t start_child(std::span<const KernelCall> calls,
   limit_this_process(int64_t{1} << 42, 0);  // no core file
   watch_for_faults();
   const ThreadPool pool = make_thread_pool(threads, false);
+  BufferPool buffers;
   try {
     for (size_t i = first; i < calls.size() && pool != nullptr; i += stride)
-      if (reports[i].state == CallState::kOpen) run_call(calls[i], *pool, i, reports[i]);
+      if (reports[i].state == CallState::kOpen) run_call(calls[i], *pool, buffers, i, reports[i]);
   } catch (const std::bad_alloc&) {
     _exit(ENOMEM);
   }

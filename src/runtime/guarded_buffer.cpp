@@ -41,11 +41,24 @@ Result<GuardedBuffer> GuardedBuffer::make(int64_t bytes) {
   std::byte* begin = round_up(buffer.mapping_ + kPage, unit);
   if (mprotect(begin, content, PROT_READ | PROT_WRITE) != 0) return no_memory(bytes);
   if (unit == kHugePage) madvise(begin, content, MADV_HUGEPAGE);
-  buffer.bytes_ = bytes;
-  buffer.data_ = begin + content - std::max(round_up(bytes, kAlignment), kAlignment);
-  std::fill(buffer.begin(), buffer.data_, kWatched);
-  std::fill(buffer.data_ + bytes, buffer.end(), kWatched);
+  buffer.content_ = begin;
+  buffer.place_at_end(begin + content, bytes);
   return buffer;
+}
+
+GuardedBuffer GuardedBuffer::resized(int64_t bytes) && {
+  std::byte* const end = this->end();
+  mprotect(content_, end - content_, PROT_READ | PROT_WRITE);
+  place_at_end(end, bytes);
+  if (begin() != content_) mprotect(content_, begin() - content_, PROT_NONE);
+  return std::move(*this);
+}
+
+void GuardedBuffer::place_at_end(std::byte* end, int64_t bytes) {
+  bytes_ = bytes;
+  data_ = end - std::max(round_up(bytes, kAlignment), kAlignment);
+  std::fill(begin(), data_, kWatched);
+  std::fill(data_ + bytes_, end, kWatched);
 }
 
 GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept { *this = std::move(other); }
@@ -54,6 +67,7 @@ GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept { *this = std::move
 GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
   std::swap(mapping_, other.mapping_);
   std::swap(mapped_bytes_, other.mapped_bytes_);
+  std::swap(content_, other.content_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   return *this;

@@ -18,12 +18,17 @@ class GuardedBuffer {
   /// guard page begins less than 64 bytes after the end, the lower one ends less than 4096 bytes
   /// before the beginning; the bytes between are watched by intact().
   static Result<GuardedBuffer> make(int64_t bytes);
+  /// The same in the memory of this one, whose capacity() is enough; the bytes are whatever they
+  /// were.
+  GuardedBuffer resized(int64_t bytes) &&;
   GuardedBuffer(GuardedBuffer&& other) noexcept;
   GuardedBuffer& operator=(GuardedBuffer&& other) noexcept;
   ~GuardedBuffer();
 
   std::byte* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
+  /// The most bytes that resized() can have.
+  int64_t capacity() const { return end() - content_; }
   std::span<std::byte> span() const { return {data_, static_cast<size_t>(bytes_)}; }
 
   /// Sets every byte; from now on all pages are there.
@@ -40,12 +45,14 @@ class GuardedBuffer {
 
  private:
   GuardedBuffer() = default;
+  void place_at_end(std::byte* end, int64_t bytes);
   void protect(int protection) const;
   std::byte* begin() const;  // where the lower guard page ends
   std::byte* end() const;    // where the upper guard page begins
 
   std::byte* mapping_ = nullptr;  // lower guard page, memory, upper guard page
   int64_t mapped_bytes_ = 0;      // of all three
+  std::byte* content_ = nullptr;  // where the lower guard page of the largest buffer ends
   std::byte* data_ = nullptr;     // a multiple of 64, as near the upper guard page as that allows
   int64_t bytes_ = 0;
 };

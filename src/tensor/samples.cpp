@@ -95,16 +95,17 @@ static std::vector<Domain> domains(const ComputeDag& dag) {
   return domains;
 }
 
-// Fills `tensor` from its first `drawn` elements on with copies of them.
-static void repeat(Tensor& tensor, int64_t drawn) {
-  auto* const bytes = static_cast<std::byte*>(tensor.data());
-  for (int64_t done = drawn * dtype_bytes(tensor.dtype()); done < tensor.bytes(); done *= 2)
-    std::memcpy(bytes + done, bytes, static_cast<size_t>(std::min(done, tensor.bytes() - done)));
+void repeat(const Tensor& drawn, std::span<std::byte> all) {
+  if (all.empty()) return;
+  size_t done = std::min(static_cast<size_t>(drawn.bytes()), all.size());
+  std::memcpy(all.data(), drawn.data(), done);
+  for (; done < all.size(); done *= 2)
+    std::memcpy(all.data() + done, all.data(), std::min(done, all.size() - done));
 }
 
 std::vector<Tensor> random_inputs(const ComputeDag& dag,
                                   Rng& rng,
-                                  int64_t drawn,
+                                  int64_t most,
                                   const std::vector<bool>& skipped) {
   const std::vector<Domain> domain = domains(dag);
   std::vector<Tensor> inputs;
@@ -114,24 +115,25 @@ std::vector<Tensor> random_inputs(const ComputeDag& dag,
       inputs.emplace_back();
       continue;
     }
-    Tensor tensor(stage.dtype, stage.shape());
+    Tensor tensor(stage.dtype, {std::min(most, stage.num_elements())});
     const int64_t bound = stage.index_bound > 0 ? stage.index_bound : 16;
-    const int64_t count = std::min(drawn, tensor.num_elements());
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
       if (!is_float(stage.dtype)) {
         tensor.set_int(i, rng.below(stage.dtype == DType::kBool ? 2 : bound));
       } else {
         tensor.set(i, domain[id.value].at(rng.uniform()));
       }
     }
-    repeat(tensor, count);
     inputs.push_back(std::move(tensor));
   }
   return inputs;
 }
 
 std::vector<Tensor> random_inputs(const ComputeDag& dag, Rng& rng) {
-  return random_inputs(dag, rng, std::numeric_limits<int64_t>::max(), {});
+  std::vector<Tensor> inputs = random_inputs(dag, rng, std::numeric_limits<int64_t>::max(), {});
+  for (size_t i = 0; i < inputs.size(); ++i)
+    inputs[i] = inputs[i].reshaped(dag[dag.inputs()[i]].shape());
+  return inputs;
 }
 
 }  // namespace pruner

@@ -45,6 +45,27 @@ TEST(GuardedBuffer, CanBeMadeReadOnly) {
   }
 }
 
+TEST(GuardedBuffer, IsAsWellGuardedInTheMemoryOfAnother) {
+  for (const int64_t most : {100, 8192, 5 << 20}) {
+    GuardedBuffer buffer = make(most);
+    for (const int64_t bytes : {most, most / 3, int64_t{0}, most / 2, most}) {
+      buffer.make_read_only();
+      buffer = std::move(buffer).resized(bytes);
+      EXPECT_GE(buffer.capacity(), most);
+      EXPECT_EQ(buffer.bytes(), bytes);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0u);
+      buffer.fill(std::byte{7});
+      EXPECT_TRUE(buffer.intact());
+      const int64_t end = std::max<int64_t>((bytes + 63) / 64 * 64, 64);
+      EXPECT_EXIT(buffer.data()[end] = std::byte{1}, testing::KilledBySignal(SIGSEGV), "");
+      EXPECT_EXIT(buffer.data()[-4096] = std::byte{1}, testing::KilledBySignal(SIGSEGV), "");
+      if (bytes % 64 == 0) continue;
+      buffer.data()[bytes] = std::byte{1};
+      EXPECT_FALSE(buffer.intact());
+    }
+  }
+}
+
 TEST(GuardedBuffer, SaysThatThereIsNoMemory) {
   EXPECT_ERROR(GuardedBuffer::make(int64_t{1} << 60),
                "no memory for a buffer of 1152921504606846976 bytes: Cannot allocate memory");
