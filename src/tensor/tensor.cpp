@@ -1,5 +1,7 @@
 #include "tensor/tensor.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -11,12 +13,19 @@ static int64_t count(const std::vector<int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
+constexpr size_t kHugePage = size_t{2} << 20;  // bytes, of x86-64 and of ARM with 4 KiB pages
+
+// Weights of hundreds of megabytes lie on huge pages where the system gives them: they are there
+// after a few faults, and a fork() copies a short table of them.
 static std::shared_ptr<std::byte> allocate(int64_t bytes) {
-  constexpr std::align_val_t kAlignment{64};
   const size_t size = (static_cast<size_t>(bytes) + 63) / 64 * 64;
+  const bool is_huge = size >= 2 * kHugePage;
+  const std::align_val_t alignment{is_huge ? kHugePage : 64};
   // Without memory it throws or calls the new handler, as what the library allocates does.
-  void* memory = ::operator new(size, kAlignment);
-  return {static_cast<std::byte*>(memory), [](std::byte* p) { ::operator delete(p, kAlignment); }};
+  void* memory = ::operator new(size, alignment);
+  if (is_huge) madvise(memory, size, MADV_HUGEPAGE);
+  return {static_cast<std::byte*>(memory),
+          [alignment](std::byte* p) { ::operator delete(p, alignment); }};
 }
 
 Tensor::Tensor(DType dtype, std::vector<int64_t> shape)
