@@ -1,6 +1,9 @@
 #include "tensor/formula.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
 #include <set>
 
 #include "support/check.h"
@@ -14,6 +17,8 @@ static constexpr int64_t kMostDivisor = 4096;
 static constexpr int64_t kMostUnrolled = 64;
 // Divisors of windows, as strides of convolutions are; they round what has a constant beside it.
 static constexpr int64_t kMostStride = 8;
+// Of a part of a symbol, as of the seventh tenth.
+static constexpr int64_t kMostDenominator = 64;
 // Formulas of which quotients are looked for, as those of one window behind another.
 static constexpr size_t kMostForms = 32;
 
@@ -69,6 +74,8 @@ std::optional<Expr> FormulaFinder::find(std::span<const int64_t> values) {
     if (!formula) formula = as_product(values, sum);
     if (!formula) formula = as_quotient(values, sum);
   }
+  if (!formula) formula = as_linear(values);
+  if (!formula) formula = as_scaled(values);
   for (const bool sum : {false, true})
     if (!formula) formula = as_remainder(values, sum);
   if (formula && found_forms_.size() < kMostForms) found_forms_.push_back(factor_of(*formula));
@@ -172,6 +179,89 @@ std::optional<Expr> FormulaFinder::as_product(std::span<const int64_t> values, b
     }
   }
   return std::nullopt;
+}
+
+// A sum of multiples of the symbols and their products, and a constant: what parts of a joined axis
+// have. The multiples solve linear equations, one a point; what is solved in floats is right if it
+// gives every value.
+std::optional<Expr> FormulaFinder::as_linear(std::span<const int64_t> values) const {
+  const size_t symbols = points_[0].size();
+  // The first products are the symbols alone.
+  for (const size_t terms : {symbols, symbols + symbols * (symbols + 1) / 2}) {
+    const size_t unknown = terms + 1, points = points_.size();
+    if (symbols < 2 || points < unknown + 2) return std::nullopt;
+    std::vector<std::vector<double>> rows(points);
+    for (size_t p = 0; p < points; ++p) {
+      for (size_t t = 0; t < terms; ++t)
+        rows[p].push_back(static_cast<double>(products_[t].values[p]));
+      rows[p].push_back(1);
+      rows[p].push_back(static_cast<double>(values[p]));
+    }
+    bool solved = true;
+    for (size_t column = 0; column < unknown && solved; ++column) {
+      const auto greater = [&](const auto& a, const auto& b) {
+        return std::abs(a[column]) < std::abs(b[column]);
+      };
+      std::iter_swap(rows.begin() + static_cast<int64_t>(column),
+                     std::max_element(
+                         rows.begin() + static_cast<int64_t>(column), rows.end(), greater));
+      const double pivot = rows[column][column];
+      solved = std::abs(pivot) > 1e-6;
+      for (size_t r = 0; r < points && solved; ++r) {
+        const double times = rows[r][column] / pivot;
+        for (size_t c = column; r != column && c <= unknown; ++c)
+          rows[r][c] -= times * rows[column][c];
+      }
+    }
+    if (!solved) continue;
+    Expr form(0);
+    for (size_t t = 0; t < terms; ++t) {
+      const double multiple = rows[t][unknown] / rows[t][t];
+      if (!(std::abs(multiple) < 1e12)) return std::nullopt;
+      form = form + products_[t].form * Expr(static_cast<int64_t>(std::llround(multiple)));
+    }
+    const double constant = rows[terms][unknown] / rows[terms][terms];
+    if (!(std::abs(constant) < 1e15)) return std::nullopt;
+    form = form + Expr(static_cast<int64_t>(std::llround(constant)));
+    if (fits(form, values)) return form;
+  }
+  return std::nullopt;
+}
+
+// floor((a * symbol + c) / d), of a symbol or what was found before: an axis that is resized by a
+// fraction. Each d has one a; each point leaves d numbers that c may be.
+std::optional<Expr> FormulaFinder::as_scaled(std::span<const int64_t> values) const {
+  const size_t symbols = points_[0].size();
+  for (size_t i = 0; i < symbols + found_forms_.size(); ++i) {
+    const Factor& base = i < symbols ? products_[i] : found_forms_[i - symbols];
+    const auto [least, most] = std::ranges::minmax_element(base.values);
+    const auto low = static_cast<size_t>(least - base.values.begin()),
+               high = static_cast<size_t>(most - base.values.begin());
+    if (*least == *most) continue;
+    const double slope = static_cast<double>(values[high] - values[low]) /
+                         static_cast<double>(*most - *least);
+    if (!(std::abs(slope) < 1e6)) continue;
+    for (int64_t d = 2; d <= kMostDenominator; ++d) {
+      const auto a = static_cast<int64_t>(std::llround(slope * static_cast<double>(d)));
+      if (std::gcd(a, d) != 1) continue;
+      int64_t from = std::numeric_limits<int64_t>::min(), to = -from - 1;
+      for (size_t p = 0; p < values.size() && from <= to; ++p) {
+        const int64_t at = d * values[p] - a * base.values[p];
+        from = std::max(from, at);
+        to = std::min(to, at + d - 1);
+      }
+      if (from > to) continue;
+      const int64_t c = from <= 0 && to >= 0 ? 0 : from;
+      return floor_div(base.form * Expr(a) + Expr(c), Expr(d));
+    }
+  }
+  return std::nullopt;
+}
+
+bool FormulaFinder::fits(const Expr& form, std::span<const int64_t> values) const {
+  for (size_t p = 0; p < points_.size(); ++p)
+    if (evaluate_formula(form, points_[p]) != values[p]) return false;
+  return true;
 }
 
 int64_t evaluate_formula(const Expr& formula, std::span<const int64_t> values) {

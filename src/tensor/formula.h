@@ -4,7 +4,8 @@
 // symbol is not written on them. It is found from a dozen extents: what fits them all is the
 // formula (anti-unification, Plotkin 1970, of numbers in place of terms). Of a program each number
 // is a constant, a multiple of a product of symbols and of rounded quotients of them, or such a
-// multiple and a constant; so few forms, that a wrong one does not fit a dozen points. What is made
+// multiple and a constant, or a sum of multiples of symbols, or a part of a symbol, rounded down, as a
+// resized image has; so few forms, that a wrong one does not fit a dozen points. What is made
 // of the formulas is checked at further points by those who make it. The simplest that fits is
 // taken, so that on few points a product of two trip counts is not taken for a sum.
 #pragma once
@@ -55,6 +56,9 @@ class FormulaFinder {
                                  bool of_found,
                                  const Round& round);
   std::optional<Expr> as_product(std::span<const int64_t> values, bool sum) const;
+  std::optional<Expr> as_linear(std::span<const int64_t> values) const;
+  std::optional<Expr> as_scaled(std::span<const int64_t> values) const;
+  bool fits(const Expr& form, std::span<const int64_t> values) const;
 
   std::vector<SymbolValues> points_;
   std::vector<Factor> products_;     // of symbols

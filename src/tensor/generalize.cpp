@@ -1,6 +1,7 @@
 #include "tensor/generalize.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "support/check.h"
 
@@ -84,9 +85,42 @@ Expr ExprGeneralizer::made(const All<IntImm>& all, const Expr& first) {
 }
 
 Expr ExprGeneralizer::made(const All<FloatImm>& all, const Expr& first) {
-  alike(
-      all, [](const FloatImm& n) { return n.value; }, "a real number differs");
+  std::vector<double> values;
+  for (const FloatImm* n : all) values.push_back(n->value);
+  if (std::ranges::all_of(values, [&](double v) { return v == values[0]; })) return first;
+  if (Expr form = real(values, first->dtype)) return form;
+  fail("a real number differs");
   return first;
+}
+
+// Integers, as the count that a mean is divided by, or the inverses of integers; null: neither.
+Expr ExprGeneralizer::real(const std::vector<double>& values, DType dtype) {
+  constexpr double kMost = 1e15;  // integers below are floats of 64 bits
+  const auto as_integers = [&](const auto& of) {
+    std::vector<int64_t> integers;
+    for (const double value : values)
+      if (std::abs(of(value)) < kMost) integers.push_back(std::llround(of(value)));
+    return integers.size() == values.size() ? integers : std::vector<int64_t>();
+  };
+  const auto agree = [&](const std::vector<int64_t>& integers, const auto& of) {
+    return !integers.empty() && std::ranges::equal(values, integers, {}, {}, of);
+  };
+  const auto itself = [](int64_t n) { return static_cast<double>(n); };
+  const std::vector<int64_t> integers = as_integers([](double v) { return v; });
+  if (agree(integers, itself)) {
+    const Expr form = form_(integers);
+    return form ? cast(dtype, form) : form;
+  }
+  // The inverse of a float32 may have been rounded to it; what is divided by it is exact.
+  const std::vector<int64_t> divisors = as_integers([](double v) { return 1 / v; });
+  const auto inverse = [](int64_t n) { return 1 / static_cast<double>(n); };
+  const auto rounded = [&](int64_t n) { return round_to(dtype, inverse(n)); };
+  const bool exact = agree(divisors, inverse);
+  if (!exact && !agree(divisors, rounded)) return {};
+  const Expr form = form_(divisors);
+  if (!form) return form;
+  if (exact) return float_imm(1, dtype) / cast(dtype, form);
+  return cast(dtype, float_imm(1, DType::kFloat64) / cast(DType::kFloat64, form));
 }
 
 Expr ExprGeneralizer::made(const All<Var>& all, const Expr& first) {

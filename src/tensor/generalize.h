@@ -40,6 +40,7 @@ class ExprGeneralizer {
   using All = std::vector<const Op*>;
   Expr made(const All<IntImm>& all, const Expr& first);
   Expr made(const All<FloatImm>& all, const Expr& first);
+  Expr real(const std::vector<double>& values, DType dtype);
   Expr made(const All<Var>& all, const Expr& first);
   Expr made(const All<Binary>& all, const Expr& first);
   Expr made(const All<Select>& all, const Expr& first);
