@@ -236,6 +236,7 @@ Result<GroupKernels> ModuleKernels::compile_group_range(const Network& network, 
     made.sketch = std::move(kernel.sketch);
     made.precision = std::move(kernel.precision);
     made.origin = std::move(kernel.origin);
+    made.keeps_bounds = kernel.keeps_bounds;
     made.candidate = std::move(kernel.candidate);
     kernels.push_back(std::move(made));
   }
@@ -500,7 +501,13 @@ Result<Unit> ModuleKernels::refit(Network& network,
     }
     const std::string symbol = symbol_of(network.first + i);
     TRY_ASSIGN(RangeProgram made,
-               lower_over_range(task, kernel.origin, kernel.candidate, symbol, within, shown));
+               lower_over_range(task,
+                                kernel.origin,
+                                kernel.candidate,
+                                symbol,
+                                within,
+                                kernel.keeps_bounds,
+                                shown));
     if (made.box != within) return Error("its schedule is another program at other shapes");
     TRY_ASSIGN(ModuleKernel other, finish(network, i, std::move(made.program), kernel.boxes, k));
     kernel.artifact = std::move(other.artifact);

@@ -56,6 +56,7 @@ struct Option {
   SymbolValues origin;
   Candidate candidate;
   RangeProgram made;
+  bool keeps_bounds = false;               // as of Space
   std::optional<size_t> like = {};  // the option that it is but for rows in registers
 };
 
@@ -83,18 +84,11 @@ class Chooser {
   }
 
   Result<std::vector<RangeKernel>> run() {
-    for (const SymbolValues& shape : shapes_) {
-      const Space& space = task_.space_at(shape);
-      if (choice_) {
-        if (std::optional<Candidate> best = choice_(task_at(shape), space)) {
-          const size_t before = options_.size();
-          add(shape, *best);
-          if (options_.size() > before) add_siblings(before);
-        }
-      }
-      add(shape, default_schedule(task_at(shape), space));
+    add_all();
+    if (options_.empty() && count_of(box_) > kMostSingleShapes) {
+      keeps_bounds_ = true;
+      add_all();
     }
-    if (packing_) add_others_of(*packing_);
     if (options_.empty()) {
       std::vector<RangeKernel> singles;
       TRY(add_single_shapes(box_, singles));
@@ -115,6 +109,22 @@ class Chooser {
       return Error(problem_.empty() ? "no schedule reads its weights as others do" : problem_);
     TRY(cover_rest(*best));
     return *std::move(best);
+  }
+
+  /// The schedules that are known, as far as each is a program of the range.
+  void add_all() {
+    for (const SymbolValues& shape : shapes_) {
+      const Space& space = task_.space_at(shape);
+      if (choice_) {
+        if (std::optional<Candidate> best = choice_(task_at(shape), space)) {
+          const size_t before = options_.size();
+          add(shape, *best);
+          if (options_.size() > before) add_siblings(before);
+        }
+      }
+      add(shape, default_schedule(task_at(shape), space));
+    }
+    if (packing_) add_others_of(*packing_);
   }
 
   /// Has run() note what to measure so that another choice is by time.
@@ -139,7 +149,8 @@ class Chooser {
       return o.origin == origin && o.candidate == candidate;
     };
     if (std::ranges::any_of(options_, is_it)) return;
-    Result<RangeProgram> made = lower_over_range(task_, origin, candidate, name_, box_);
+    Result<RangeProgram> made =
+        lower_over_range(task_, origin, candidate, name_, box_, keeps_bounds_);
     if (!made.ok()) {
       problem_ = made.error().message();
       Candidate smaller = within(origin, candidate, box_.min);
@@ -147,7 +158,7 @@ class Chooser {
       return add(origin, std::move(smaller));
     }
     if (!fits(made->program)) return;
-    options_.push_back({origin, std::move(candidate), *std::move(made)});
+    options_.push_back({origin, std::move(candidate), *std::move(made), keeps_bounds_});
     estimates_.clear();
   }
 
@@ -406,7 +417,8 @@ class Chooser {
                          sketch.name,
                          std::string(precision_of(sketch)),
                          option.origin,
-                         option.candidate});
+                         option.candidate,
+                         option.keeps_bounds});
     }
     size_t last = chosen.size();  // the kernel of the cell before
     each_cell(cuts, [&](const SymbolBox& cell) {
@@ -543,6 +555,7 @@ class Chooser {
   const std::vector<SymbolValues> shapes_;        // at which schedules are looked for and measured
   std::vector<SymbolValues> judged_;              // ... and compared
   std::optional<std::vector<PackSpec>> packing_;  // that there has to be
+  bool keeps_bounds_ = false;                     // as of Space, where nothing else is a program
   std::vector<Option> options_;
   std::map<SymbolValues, Task> tasks_;
   std::map<std::pair<size_t, SymbolValues>, Times> times_known_;  // by option

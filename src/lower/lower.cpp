@@ -109,8 +109,8 @@ Result<Program> lower(const Space& space,
   const Sketch& sketch = space[candidate.sketch];
   const bool gpu = space.target.is_gpu();
   Program loops = gpu ? lower_for_gpu(sketch, nest, space.target.gpu, std::move(name))
-                      : Lowering(sketch, nest, std::move(name)).run();
-  return run_lower_passes(std::move(loops), gpu, after);
+                      : Lowering(sketch, nest, std::move(name), space.keeps_bounds).run();
+  return run_lower_passes(std::move(loops), gpu, after, space.keeps_bounds);
 }
 
 Result<std::string> print_after(std::string_view pass,

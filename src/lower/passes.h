@@ -41,6 +41,10 @@ using AfterLowerPass = std::function<void(std::string_view pass, const Program&)
 
 /// Runs the passes of a kind of target on plain loops. An error is a broken rule of loop IR, which
 /// only debug builds look for.
-Result<Program> run_lower_passes(Program program, bool gpu, const AfterLowerPass& after = {});
+/// `keeps_bounds` (as of Space) leaves out what takes guards away.
+Result<Program> run_lower_passes(Program program,
+                                 bool gpu,
+                                 const AfterLowerPass& after = {},
+                                 bool keeps_bounds = false);
 
 }  // namespace pruner

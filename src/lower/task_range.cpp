@@ -35,11 +35,13 @@ const Space& TaskRange::space_at(const SymbolValues& values) {
 
 std::optional<TaskRange::Carried> TaskRange::carry(const SymbolValues& from,
                                                    const Candidate& candidate,
-                                                   const SymbolValues& to) {
-  std::unique_ptr<Space>& space = carried_[to];
+                                                   const SymbolValues& to,
+                                                   bool keeps_bounds) {
+  std::unique_ptr<Space>& space = carried_[{to, keeps_bounds}];
   if (!space) {
     space = std::make_unique<Space>(space_at(to));
     space->any_tiles = true;
+    space->keeps_bounds = keeps_bounds;
   }
   std::optional<Candidate> carried = carry_over(space_at(from), candidate, *space);
   if (!carried) return std::nullopt;
@@ -62,12 +64,14 @@ class RangeLowering {
                 const Candidate& candidate,
                 const std::string& name,
                 const SymbolBox& within,
+                bool keeps_bounds,
                 const std::vector<SymbolValues>& shown)
       : task_(task),
         origin_(origin),
         candidate_(candidate),
         name_(name),
         within_(within),
+        keeps_bounds_(keeps_bounds),
         shown_(shown) {}
 
   Result<RangeProgram> run() {
@@ -107,7 +111,9 @@ class RangeLowering {
       TRY(verify(program));
       return RangeProgram{std::move(program), std::move(box)};
     }
-    return Error("the schedule is another program at each shape");
+    return Error("the schedule is another program at each shape",
+                 difference_.empty() ? "" : ": ",
+                 difference_);
   }
 
  private:
@@ -153,7 +159,8 @@ class RangeLowering {
   const Program* program_at(const SymbolValues& values) {
     const auto [at, is_new] = programs_.try_emplace(values);
     if (!is_new) return at->second.get();
-    const std::optional<TaskRange::Carried> carried = task_.carry(origin_, candidate_, values);
+    const std::optional<TaskRange::Carried> carried = 
+        task_.carry(origin_, candidate_, values, keeps_bounds_);
     if (!carried) return nullptr;
     Result<Program> program = lower(*carried->space, carried->candidate, name_);
     if (program.ok()) at->second = std::make_unique<Program>(*std::move(program));
@@ -293,8 +300,11 @@ class RangeLowering {
     return steps;
   }
 
-  static bool is_alike(const Program& a, const Program& b) {
-    return difference_beside_numbers(a, b).empty();
+  bool is_alike(const Program& a, const Program& b) {
+    std::string differs = difference_beside_numbers(a, b);
+    const bool alike = differs.empty();
+    if (!alike) difference_ = std::move(differs);
+    return alike;
   }
 
   /// The points, the ends and shapes between them, of which most are like them; all where they are
@@ -353,8 +363,10 @@ class RangeLowering {
   const Candidate& candidate_;
   const std::string& name_;
   const SymbolBox& within_;
+  const bool keeps_bounds_;
   const std::vector<SymbolValues>& shown_;
   std::map<SymbolValues, std::unique_ptr<Program>> programs_;
+  std::string difference_;  // the last one that was found
 };
 
 }  // namespace
@@ -364,8 +376,9 @@ Result<RangeProgram> lower_over_range(TaskRange& task,
                                       const Candidate& candidate,
                                       const std::string& name,
                                       const SymbolBox& within,
+                                      bool keeps_bounds,
                                       const std::vector<SymbolValues>& shown) {
-  return RangeLowering(task, origin, candidate, name, within, shown).run();
+  return RangeLowering(task, origin, candidate, name, within, keeps_bounds, shown).run();
 }
 
 }  // namespace pruner

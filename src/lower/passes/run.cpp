@@ -2,7 +2,10 @@
 
 namespace pruner {
 
-Result<Program> run_lower_passes(Program program, bool gpu, const AfterLowerPass& after) {
+Result<Program> run_lower_passes(Program program,
+                                 bool gpu,
+                                 const AfterLowerPass& after,
+                                 bool keeps_bounds) {
   const auto made = [&](std::string_view name) -> Result<Unit> {
     if (after) after(name, program);
 #ifndef NDEBUG
@@ -13,7 +16,7 @@ Result<Program> run_lower_passes(Program program, bool gpu, const AfterLowerPass
   };
   TRY(made("loops"));
   for (const LowerPass& pass : kLowerPasses) {
-    if (!(gpu ? pass.gpu : pass.cpu)) continue;
+    if (!(gpu ? pass.gpu : pass.cpu) || (keeps_bounds && pass.run == split_guards)) continue;
     program = pass.run(std::move(program));
     TRY(made(pass.name));
   }
