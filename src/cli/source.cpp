@@ -194,14 +194,14 @@ std::vector<SymbolValues> tuned_shapes(std::span<const Symbol> symbols) {
 
 /// A network of several shapes, cut; its tasks are those of the shapes that it is tuned at.
 Result<Unit> add_ranges(const std::vector<Symbol>& symbols,
-                        const PartitionAt& at,
+                        const HintedPartitionAt& at,
                         const Target& target,
                         Source& source) {
   Result<NetworkRanges> network = partition_over(symbols, at);
   if (!network.ok()) return Error("--dim: ", network.error().message());
   std::vector<Phase> tuned;
   for (const SymbolValues& shape : tuned_shapes(symbols)) {
-    TRY_ASSIGN(Partition cut, at(shape));
+    TRY_ASSIGN(Partition cut, network->at(shape));
     // What is tuned are shapes: the constants, which are as large as the network, are let go.
     for (PlannedValue& value : cut.values) value.constant.reset();
     cut.graph.reset();
@@ -286,9 +286,11 @@ Result<Source> network_source(const SourceOptions& options, const Target& target
   Source source{.name = network_name(options), .network = true, .phases = {}};
   TRY_ASSIGN(const Precision precision, read_precision(options.precision, target));
   // The source's ranges keep it, so that checks can make the network anew at any shape.
-  const auto cut =
-      [name = source.name, target, precision](const SourceOptions& of) -> Result<Partition> {
+  const auto cut = [name = source.name, target, precision](
+                       const SourceOptions& of,
+                       const std::shared_ptr<const RangeHints>& hints) -> Result<Partition> {
     TRY_ASSIGN(Graph graph, read_network(of));
+    graph.hints = hints;
     if (precision == Precision::kInt8 && !is_quantized(graph))
       return Error("--precision int8: ", name, " is not quantized; `pruner quantize` does that");
     return partition(std::move(graph), target, precision);
@@ -300,8 +302,9 @@ Result<Source> network_source(const SourceOptions& options, const Target& target
       return Error("--dim: a module of several shapes keeps nothing from run to run");
     TRY(add_ranges(
         symbols,
-        [cut, options, symbols](const SymbolValues& values) {
-          return cut(at_extents(options, symbols, values));
+        [cut, options, symbols](const SymbolValues& values,
+                                const std::shared_ptr<const RangeHints>& hints) {
+          return cut(at_extents(options, symbols, values), hints);
         },
         target,
         source));
@@ -311,7 +314,7 @@ Result<Source> network_source(const SourceOptions& options, const Target& target
     return source;
   }
   const auto add = [&](std::string phase, const SourceOptions& of) -> Result<Unit> {
-    TRY_ASSIGN(Partition made, cut(of));
+    TRY_ASSIGN(Partition made, cut(of, nullptr));
     source.phases.push_back({std::move(phase), std::move(made)});
     source.phases.back().graph_at = [of](const SymbolValues&) { return read_network(of); };
     return Unit{};

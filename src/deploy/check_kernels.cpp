@@ -163,8 +163,7 @@ double inlined_size(const ComputeDag& dag) {
 class KernelTrial {
  public:
   /// `data` draws the inputs, `places` the elements that are compared.
-  KernelTrial(
-      const KernelCall& call, PrunerPool& pool, BufferPool& buffers, Rng data, Rng places)
+  KernelTrial(const KernelCall& call, PrunerPool& pool, BufferPool& buffers, Rng data, Rng places)
       : call_(call),
         group_(call.at->groups[call.group]),
         pool_(pool),
@@ -318,8 +317,7 @@ class KernelTrial {
   /// The output: a view until the next call where it lies densely.
   Tensor output() const {
     const DType dtype = (*call_.at)[group_.output].dtype;
-    if (output_->is_dense())
-      return Tensor::view(dtype, output_->shape, nullptr, output_->data());
+    if (output_->is_dense()) return Tensor::view(dtype, output_->shape, nullptr, output_->data());
     Tensor tensor(dtype, output_->shape);
     auto* const to = static_cast<std::byte*>(tensor.data());
     output_->each_row([&](int64_t from, int64_t at, size_t bytes) {

@@ -500,14 +500,10 @@ Result<Unit> ModuleKernels::refit(Network& network,
       }
     }
     const std::string symbol = symbol_of(network.first + i);
-    TRY_ASSIGN(RangeProgram made,
-               lower_over_range(task,
-                                kernel.origin,
-                                kernel.candidate,
-                                symbol,
-                                within,
-                                kernel.keeps_bounds,
-                                shown));
+    TRY_ASSIGN(
+        RangeProgram made,
+        lower_over_range(
+            task, kernel.origin, kernel.candidate, symbol, within, kernel.keeps_bounds, shown));
     if (made.box != within) return Error("its schedule is another program at other shapes");
     TRY_ASSIGN(ModuleKernel other, finish(network, i, std::move(made.program), kernel.boxes, k));
     kernel.artifact = std::move(other.artifact);

@@ -56,7 +56,7 @@ struct Option {
   SymbolValues origin;
   Candidate candidate;
   RangeProgram made;
-  bool keeps_bounds = false;               // as of Space
+  bool keeps_bounds = false;        // as of Space
   std::optional<size_t> like = {};  // the option that it is but for rows in registers
 };
 

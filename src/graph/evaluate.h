@@ -16,7 +16,8 @@ bool is_tensor_shape(std::span<const int64_t> shape);
 /// (the arithmetic behind a Reshape) also gets its value.
 Result<Unit> infer_node(Graph& graph, Node& node);
 
-/// Whether all inputs are constants (or the operator needs only their shapes).
+/// Whether all inputs are constants (or the operator needs only their shapes), and kernels are not
+/// to compute it all the same (RangeHints::computed).
 bool is_constant_call(const Graph& graph, const Node& node);
 
 /// The outputs of a node that was inferred, for inputs in its order (an absent one is empty).

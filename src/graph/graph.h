@@ -3,7 +3,9 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -59,13 +61,21 @@ struct State {
   int input = 0, output = 0;  // their places among the graph's inputs and outputs
 };
 
+/// What a network that is made at one of several shapes has as it is at the others.
+struct RangeHints {
+  bool keeps_all = false;          // what does nothing at this shape stays: at others it may do
+  std::set<std::string> literals;  // small constants that kernels have in their code as numbers
+  std::set<std::string> computed;  // values that constants give at this shape, and kernels compute
+};
+
 struct Graph {
   std::string name;
   std::vector<Value> values;
   std::vector<Node> nodes;
   std::vector<ValueId> inputs;  // without the constants
   std::vector<ValueId> outputs;
-  std::vector<State> states = {};  // which of both an instance keeps for itself
+  std::vector<State> states = {};                // which of both an instance keeps for itself
+  std::shared_ptr<const RangeHints> hints = {};  // null: of one shape alone
 
   Value& operator[](ValueId id) { return values[id.value]; }
   const Value& operator[](ValueId id) const { return values[id.value]; }

@@ -16,8 +16,10 @@
 namespace pruner {
 namespace {
 
-constexpr int kPoints = 8;       // of a symbol
-constexpr int kMostRounds = 40;  // in which formulas are found anew
+constexpr int kPoints = 8;            // of a symbol
+constexpr int kMostRounds = 40;       // in which formulas are found anew
+constexpr int kMostAttempts = 24;     // with other hints
+constexpr int64_t kMostLiteral = 16;  // elements of a constant that stands in the code
 
 /// What differs in more than numbers; empty: nothing.
 std::string difference(const Partition& a, const Partition& b) {
@@ -231,6 +233,9 @@ class Ranges {
     return shapes;
   }
 
+  /// Constants that had other values at other shapes, with their elements at the greatest.
+  const std::map<std::string, int64_t>& varying() const { return varying_; }
+
   Result<std::vector<PartitionRange>> run() {
     const Result<Unit> covered = cover(box_of(symbols_));
     if (covered.ok() && ranges_.size() <= kMostRanges) return std::move(ranges_);
@@ -304,6 +309,7 @@ class Ranges {
         TRY_ASSIGN(const Partition* at, shapes_.at(point));
         at_points.push_back(at);
       }
+      for (const Partition* at : at_points) TRY(check_constants(largest, *at));
       TRY_ASSIGN(PartitionRange range, generalize(symbols_, box, at_points, points, largest));
       if (box.min == box.max || !checks) return range;
       const std::vector<SymbolValues> shapes = checked_shapes(box, extents_of(range)).shapes;
@@ -313,6 +319,20 @@ class Ranges {
     }
     return Error("no formula was found that is right at all shapes, the last one not at ",
                  print(symbols_, points.back()));
+  }
+
+  /// Notes all that vary; the error names the first.
+  Result<Unit> check_constants(const Partition& largest, const Partition& at) {
+    if (!difference(largest, at).empty()) return Unit{};  // which is said elsewhere
+    std::string first;
+    for (const ValueId id : values_read(largest)) {
+      const PlannedValue& own = at.values[id.value];
+      if (!own.constant || is_box_of(*own.constant, *largest[id].constant)) continue;
+      varying_.emplace(own.name, largest[id].constant->num_elements());
+      if (first.empty()) first = own.name;
+    }
+    if (first.empty()) return Unit{};
+    return Error("the constant \"", first, "\" has other values at other shapes");
   }
 
   /// The first shape at which the range is not what is imported there; empty: there is none.
@@ -342,6 +362,7 @@ class Ranges {
       for (const ValueId id : read) {
         const std::optional<Tensor>& own = at.values[id.value].constant;
         if (!problem.empty() || !own || is_box_of(*own, *range.largest[id].constant)) continue;
+        varying_.emplace(at.values[id.value].name, range.largest[id].constant->num_elements());
         problem = fmt::format("the constant \"{}\" has other values at {} than at {}",
                               at.values[id.value].name,
                               print(symbols_, shape),
@@ -391,6 +412,7 @@ class Ranges {
   Shapes shapes_;
   std::vector<PartitionRange> ranges_;
   std::string difference_;  // the first that was found
+  std::map<std::string, int64_t> varying_;
 };
 
 }  // namespace
@@ -479,13 +501,43 @@ Result<PartitionRange> generalize(std::span<const Symbol> symbols,
   return range;
 }
 
-Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols, const PartitionAt& at) {
-  Ranges ranges(symbols, at);
-  NetworkRanges network{symbols, {}};
-  TRY_ASSIGN(network.ranges, ranges.run());
-  TRY_ASSIGN(network.input_shapes, ranges.input_shapes());
-  network.at = at;
-  return network;
+namespace {
+
+/// Hints that go further than these; nullopt: they already say all.
+std::optional<RangeHints> further(RangeHints hints, const std::map<std::string, int64_t>& varying) {
+  bool is_new = false;
+  for (const auto& [name, elements] : varying)
+    is_new |= (elements <= kMostLiteral ? hints.literals : hints.computed).insert(name).second;
+  if (!is_new && hints.keeps_all) return std::nullopt;
+  if (!is_new) hints.keeps_all = true;
+  return hints;
+}
+
+}  // namespace
+
+Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols,
+                                     const HintedPartitionAt& at) {
+  std::shared_ptr<const RangeHints> hints;
+  std::optional<Error> first;  // which says more of the network than of the hints
+  for (int attempt = 0;; ++attempt) {
+    const PartitionAt hinted = [at, hints](const SymbolValues& values) {
+      return at(values, hints);
+    };
+    Ranges ranges(symbols, hinted);
+    NetworkRanges network{symbols, {}};
+    Result<std::vector<PartitionRange>> found = ranges.run();
+    if (found.ok()) {
+      network.ranges = *std::move(found);
+      TRY_ASSIGN(network.input_shapes, ranges.input_shapes());
+      network.at = hinted;
+      return network;
+    }
+    if (!first) first = found.error();
+    std::optional<RangeHints> more =
+        further(hints == nullptr ? RangeHints() : *hints, ranges.varying());
+    if (!more || attempt == kMostAttempts) return *first;
+    hints = std::make_shared<const RangeHints>(*std::move(more));
+  }
 }
 
 }  // namespace pruner

@@ -24,7 +24,10 @@ struct PartitionRange {
   bool is_one_shape() const { return box.min == box.max; }
 };
 
-/// The network at one shape, made from its file alone. Called from several threads at once.
+/// The network at one shape, made from its file alone, with what the hints say if they are not
+/// null. Called from several threads at once.
+using HintedPartitionAt = std::function<Result<Partition>(
+    const SymbolValues& values, const std::shared_ptr<const RangeHints>& hints)>;
 using PartitionAt = std::function<Result<Partition>(const SymbolValues& values)>;
 
 /// A network over all shapes of some symbols.
@@ -37,11 +40,14 @@ struct NetworkRanges {
 
 /// The network over all shapes of the symbols: as few ranges as there are structures. Shapes at
 /// which the structure is one of a kind, as at a length of one, are a range each; where there are
-/// more than kMostRanges, and a symbol says which extents matter, those shapes alone are. Formulas
+/// more than kMostRanges, and a symbol says which extents matter, those shapes alone are. Where a
+/// constant has other values at other shapes, or shapes differ in what has nothing to do, all are
+/// made anew with hints to keep it. Formulas
 /// are found from some shapes and compared with the network made at each of checked_shapes(); where
 /// one is wrong, it is found again from more shapes. Errors: of an import; what differs from shape
 /// to shape, where that is none of these; a number that no formula gives at every shape.
-Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols, const PartitionAt& at);
+Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols,
+                                     const HintedPartitionAt& at);
 inline constexpr size_t kMostRanges = 16;
 
 /// The distinct extents of a range's values that are more than a number or a symbol.

@@ -80,9 +80,8 @@ Stmt Lowering::advance(const NestStage& nest,
   }
   // In units that step and clamp share, so that the tile's alignment can be seen.
   const int64_t unit = loop.unit;
-  const VarId start =
-      new_var(iterator_name(dag_[nest.stage], loop.axis) + "_tile",
-              range_along(nest, loop, loop.clamp / unit));
+  const VarId start = new_var(iterator_name(dag_[nest.stage], loop.axis) + "_tile",
+                              range_along(nest, loop, loop.clamp / unit));
   value = simple(value + var(start) * Expr(unit));
   const Expr tile = min(index * Expr(loop.step / unit), Expr(loop.clamp / unit));
   // An open axis has the bound also where it ends with a tile by chance.
@@ -126,8 +125,8 @@ Stmt Lowering::emit_one_loop(const NestStage& nest,
                              For made,
                              const Values& values,
                              const Emit& inner) {
-  made.var = new_var(iterator_name(dag_[nest.stage], loop.axis),
-                     range_along(nest, loop, loop.extent - 1));
+  made.var =
+      new_var(iterator_name(dag_[nest.stage], loop.axis), range_along(nest, loop, loop.extent - 1));
   if (made.kind == LoopKind::kVectorize) made.lanes = static_cast<int>(loop.extent);
   made.body = advance(nest, loop, var(made.var), values, inner);
   return make_stmt(std::move(made));

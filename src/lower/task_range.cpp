@@ -159,7 +159,7 @@ class RangeLowering {
   const Program* program_at(const SymbolValues& values) {
     const auto [at, is_new] = programs_.try_emplace(values);
     if (!is_new) return at->second.get();
-    const std::optional<TaskRange::Carried> carried = 
+    const std::optional<TaskRange::Carried> carried =
         task_.carry(origin_, candidate_, values, keeps_bounds_);
     if (!carried) return nullptr;
     Result<Program> program = lower(*carried->space, carried->candidate, name_);

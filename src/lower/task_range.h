@@ -61,8 +61,8 @@ struct RangeProgram {
 /// The program of a schedule, `candidate` of the task's space at `origin`, for as much of the box
 /// `within` as it has one for: what is left out is at the small end, where a tile is longer than
 /// its axis or a vector than its row. `shown` are shapes whose programs are among those that the
-/// one is made from, as where it was found wrong before. `keeps_bounds`, as of Space, makes a slower
-/// program, which more schedules have. The error says why there is none.
+/// one is made from, as where it was found wrong before. `keeps_bounds`, as of Space, makes a
+/// slower program, which more schedules have. The error says why there is none.
 Result<RangeProgram> lower_over_range(TaskRange& task,
                                       const SymbolValues& origin,
                                       const Candidate& candidate,

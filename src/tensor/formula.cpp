@@ -189,7 +189,7 @@ std::optional<Expr> FormulaFinder::as_linear(std::span<const int64_t> values) co
   // The first products are the symbols alone.
   for (const size_t terms : {symbols, symbols + symbols * (symbols + 1) / 2}) {
     const size_t unknown = terms + 1, points = points_.size();
-    if (symbols < 2 || points < unknown + 2) return std::nullopt;
+    if (symbols < 2 || points < 2 * unknown) return std::nullopt;
     std::vector<std::vector<double>> rows(points);
     for (size_t p = 0; p < points; ++p) {
       for (size_t t = 0; t < terms; ++t)

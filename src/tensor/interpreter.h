@@ -59,8 +59,8 @@ std::vector<int64_t> sample_elements(std::span<const int64_t> shape, int64_t cou
 /// Seeded inputs for a DAG: floats in [-1, 1), or [0.5, 1.5) for denominators' sake where the DAG
 /// divides by or takes a root or logarithm of a load; integers below their index_bound (or 16).
 std::vector<Tensor> random_inputs(const ComputeDag& dag, Rng& rng);
-/// The same, quick for large inputs: of each at most `most` elements, as a row, which repeat() takes
-/// for the whole. Inputs that `skipped` names have no elements.
+/// The same, quick for large inputs: of each at most `most` elements, as a row, which repeat()
+/// takes for the whole. Inputs that `skipped` names have no elements.
 std::vector<Tensor> random_inputs(const ComputeDag& dag,
                                   Rng& rng,
                                   int64_t most,

@@ -42,6 +42,7 @@ struct PoolParams {
   Window window;
   bool count_include_pad = false;  // average: count the padding, not only what lies inside
   bool ceil = false;               // as in window_output
+  bool keeps_padding = false;      // also where windows read none
 };
 
 /// Extent of a window operator's output along one dimension; with `ceil`, a last window that starts

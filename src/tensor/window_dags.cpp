@@ -1,5 +1,6 @@
 // Operators whose window moves over spatial dimensions: convolutions, pooling, padding.
 #include <algorithm>
+#include <set>
 
 #include "support/check.h"
 #include "tensor/operator_dags.h"
@@ -87,12 +88,14 @@ static std::string layout_text(size_t rank, bool channels_first = false) {
   return channels_first ? "nc" + dims : "n" + dims + "c";
 }
 
+// `guarded`: axes with bounds though nothing is added to them.
 static StageId pad_with(DagBuilder& b,
                         StageId data,
                         std::span<const int64_t> before,
                         std::span<const int64_t> after,
                         const Expr& value,
-                        std::string name) {
+                        std::string name,
+                        const std::set<size_t>& guarded = {}) {
   const std::vector<int64_t> in = b.shape(data);
   std::vector<int64_t> out = in;
   std::vector<std::string> names;
@@ -105,7 +108,7 @@ static StageId pad_with(DagBuilder& b,
     std::vector<Expr> index;
     for (size_t d = 0; d < in.size(); ++d) {
       index.push_back(i[d] - before[d]);
-      if (before[d] > 0 || after[d] > 0) {
+      if (before[d] > 0 || after[d] > 0 || guarded.contains(d)) {
         inside = inside && i[d] >= before[d] && i[d] < before[d] + in[d];
       }
     }
@@ -130,16 +133,19 @@ static StageId pad_windows(DagBuilder& b,
                            StageId data,
                            std::span<const WindowDim> dims,
                            const Expr& value,
-                           std::string name) {
+                           std::string name,
+                           bool keeps_padding = false) {
   std::vector<int64_t> before(dims.size() + 2, 0), after(dims.size() + 2, 0);
-  bool padded = false;
+  std::set<size_t> guarded;
+  bool padded = keeps_padding;
   for (const WindowDim& dim : dims) {
     before[dim.axis] = dim.before;
     const int64_t read = (dim.out - 1) * dim.stride + dim.reach();
     after[dim.axis] = std::max(dim.after, read - dim.in - dim.before);
     padded |= before[dim.axis] != 0 || after[dim.axis] != 0;
+    if (keeps_padding) guarded.insert(dim.axis);
   }
-  return padded ? pad_with(b, data, before, after, value, std::move(name)) : data;
+  return padded ? pad_with(b, data, before, after, value, std::move(name), guarded) : data;
 }
 
 static std::vector<int64_t> output_shape(int64_t n, std::span<const WindowDim> dims, int64_t c) {
@@ -320,7 +326,8 @@ StageId add_pool(DagBuilder& b, StageId data, const PoolParams& params) {
   const bool is_max = params.kind == PoolKind::kMax;
   const DType dtype = b.stage(data).dtype;
   const Combiner combiner = is_max ? Combiner::kMax : Combiner::kSum;
-  const StageId padded = pad_windows(b, data, dims, combiner_identity(combiner, dtype), "pad_temp");
+  const Expr identity = combiner_identity(combiner, dtype);
+  const StageId padded = pad_windows(b, data, dims, identity, "pad_temp", params.keeps_padding);
 
   std::vector<std::string> names = {"ax0"};
   for (size_t d = 0; d <= dims.size(); ++d) names.push_back("ax" + std::to_string(d + 1));

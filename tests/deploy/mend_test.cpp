@@ -101,11 +101,15 @@ class Mends : public testing::TestWithParam<Fault> {
     made.graph_at = [at = fault.graph_at](const SymbolValues& values) -> Result<Graph> {
       return at(values);
     };
-    const PartitionAt cut = [at = fault.graph_at, target = target_](const SymbolValues& values) {
-      return partition(at(values), target);
+    const HintedPartitionAt cut = [at = fault.graph_at, target = target_](
+                                      const SymbolValues& values,
+                                      const std::shared_ptr<const RangeHints>& hints) {
+      Graph graph = at(values);
+      graph.hints = hints;
+      return partition(std::move(graph), target);
     };
     if (fault.symbols.empty()) {
-      TRY_ASSIGN(made.partition, cut({}));
+      TRY_ASSIGN(made.partition, cut({}, nullptr));
       return made;
     }
     TRY_ASSIGN(NetworkRanges ranges, partition_over(fault.symbols, cut));

@@ -45,9 +45,13 @@ class RangeModules : public testing::Test {
   Result<Partition> cut(const Graph& graph) const { return partition(graph, target_); }
 
   Result<Phase> phase(const std::vector<Symbol>& symbols, const GraphAt& at) const {
-    TRY_ASSIGN(NetworkRanges network, partition_over(symbols, [&](const SymbolValues& values) {
-                 return cut(at(values));
-               }));
+    const auto hinted = [&](const SymbolValues& values,
+                            const std::shared_ptr<const RangeHints>& hints) {
+      Graph graph = at(values);
+      graph.hints = hints;
+      return cut(graph);
+    };
+    TRY_ASSIGN(NetworkRanges network, partition_over(symbols, hinted));
     Partition greatest = network.ranges.front().largest;
     return Phase{
         "main", std::move(greatest), std::make_shared<const NetworkRanges>(std::move(network))};
@@ -114,10 +118,113 @@ TEST_F(RangeModules, ComputeWhatTheInterpreterDoesAtEveryBatch) {
   check(module, {{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}}, at);
 }
 
-// A mean over all places divides by their number, which no kernel of two sizes does.
-TEST_F(RangeModules, HaveAPlanForEachShapeThatMattersWhereNoneIsForAll) {
+// The mean over all places divides by their number; the windows of the second convolution end in
+// padding at odd sizes alone.
+TEST_F(RangeModules, ComputeWhatTheInterpreterDoesAtEverySize) {
   const GraphAt at = [](const SymbolValues& values) { return image_network(1, values[0]); };
-  EXPECT_ERROR(phase({{"size", 8, 40, {}}}, at), "a real number differs");
+  LoadedModule module = build({{"size", 8, 40, {}}}, at);
+  std::vector<SymbolValues> shapes;
+  for (int64_t size = 8; size <= 40; ++size) shapes.push_back({size});
+  check(module, shapes, at);
+}
+
+TEST_F(RangeModules, ComputeWhatDependsOnTheExtentItself) {
+  const auto start = [](NetworkBuilder& b, int64_t n) {
+    return b.input("x", {1, 8, n}, DType::kFloat32);
+  };
+  const std::pair<const char*, GraphAt> networks[] = {
+      {"a last window that begins inside at odd extents",
+       [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         const Attributes window = {{"kernel_shape", std::vector<int64_t>{3}},
+                                    {"strides", std::vector<int64_t>{2}},
+                                    {"ceil_mode", int64_t{1}}};
+         return b.finish({{b.node("MaxPool", {start(b, n[0])}, window), "y"}});
+       }},
+      {"windows that do not end in padding at each extent",
+       [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         const ValueId x = start(b, n[0]), w = b.weight("w", {16, 8, 3}, 24, 1);
+         return b.finish({{b.node("Conv",
+                                  {x, w},
+                                  {{"dilations", std::vector<int64_t>{2}},
+                                   {"strides", std::vector<int64_t>{2}},
+                                   {"pads", std::vector<int64_t>{1, 1}}}),
+                           "y"}});
+       }},
+      {"a slice that is all at some extents",
+       [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         const int64_t parts = n[0] / 7;
+         const ValueId whole = b.node("Slice",
+                                      {start(b, n[0]),
+                                       b.integers("from", {0}),
+                                       b.integers("to", {7 * parts}),
+                                       b.integers("along", {2})});
+         const ValueId windows = b.node("Reshape", {whole, b.integers("shape", {1, 8, parts, 7})});
+         return b.finish({{b.node("ReduceMean", {windows, b.integers("axes", {3})}), "y"}});
+       }},
+      {"a row whose number the extent decides",
+       [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         const ValueId last = b.node(
+             "Gather", {start(b, n[0]), b.integers("i", {n[0] - 1})}, {{"axis", int64_t{2}}});
+         return b.finish({{b.relu(last), "y"}});
+       }},
+      {"positions over the extent",
+       [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         Tensor steps(DType::kFloat32, {n[0]}), length(DType::kFloat32, {});
+         for (int64_t i = 0; i < n[0]; ++i) steps.set(i, static_cast<double>(i));
+         length.set(0, static_cast<double>(n[0]));
+         const ValueId part =
+             b.node("Div", {b.constant("steps", steps), b.constant("length", length)});
+         return b.finish({{b.node("Add", {start(b, n[0]), part}), "y"}});
+       }},
+      {"a part of the extent", [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         const ValueId part = b.node("Slice",
+                                     {start(b, n[0]),
+                                      b.integers("from", {0}),
+                                      b.integers("to", {7 * n[0] / 10}),
+                                      b.integers("along", {2})});
+         return b.finish({{b.node("Neg", {part}), "y"}});
+       }}};
+  std::vector<SymbolValues> shapes;
+  for (int64_t n = 17; n <= 90; ++n) shapes.push_back({n});
+  for (const auto& [what, at] : networks) {
+    SCOPED_TRACE(what);
+    LoadedModule module = build({{"n", 17, 90, {}}}, at);
+    check(module, shapes, at);
+  }
+}
+
+TEST_F(RangeModules, JoinTwoDimensions) {
+  const GraphAt at = [](const SymbolValues& values) {
+    NetworkBuilder b("joined", NetworkOptions());
+    const ValueId x = b.input("x", {1, values[0], 16}, DType::kFloat32),
+                  more = b.input("more", {1, values[1], 16}, DType::kFloat32);
+    return b.finish({{linear(b, "output", b.concat({x, more}), 24), "y"}});
+  };
+  LoadedModule module = build({{"n", 3, 14, {}}, {"m", 2, 12, {}}}, at);
+  std::vector<SymbolValues> shapes;
+  for (int64_t n = 3; n <= 14; ++n)
+    for (int64_t m = 2; m <= 12; ++m) shapes.push_back({n, m});
+  check(module, shapes, at);
+}
+
+// A step of a loop that is unfolded is a kernel: their number differs from length to length.
+TEST_F(RangeModules, HaveAPlanForEachShapeThatMattersWhereNoneIsForAll) {
+  const GraphAt at = [](const SymbolValues& values) {
+    NetworkBuilder b("tower", NetworkOptions());
+    ValueId x = b.input("x", {1, 3, 10, 10}, DType::kFloat32);
+    for (int64_t i = 0; i <= values[0]; ++i) {
+      x = b.relu(b.conv("conv" + std::to_string(i), x, {.channels = 3, .kernel = 3, .padding = 1}));
+    }
+    const ValueId rows = b.input("rows", {values[0], 10}, DType::kFloat32);
+    return b.finish({{x, "image"}, {b.relu(rows), "positive"}});
+  };
+  EXPECT_ERROR(phase({{"size", 8, 40, {}}}, at), "kernels");
   LoadedModule module = build({{"size", 8, 40, {8, 20, 32}}}, at);
   check(module, {{8}, {20}, {32}}, at);
   EXPECT_ERROR(module.specs_at(SymbolValues{9}), "no plan for size=9; it has one for size=32");

@@ -43,6 +43,15 @@ TEST(FormulaFinder, FindsWhatNumbersOfProgramsAre) {
   expect_found(kTwo, [](const SymbolValues& n) { return n[0] * n[1] * n[1]; });
 }
 
+TEST(FormulaFinder, FindsSumsOfSymbolsAndPartsOfThem) {
+  expect_found(kTwo, [](const SymbolValues& n) { return n[0] + n[1]; });
+  expect_found(kTwo, [](const SymbolValues& n) { return 64 * n[0] - 3 * n[1] + 5; });
+  expect_found(kTwo, [](const SymbolValues& n) { return n[0] * n[1] + 2 * n[1]; });
+  expect_found(kOne, [](const SymbolValues& n) { return 3 * n[0] / 2; });
+  expect_found(kOne, [](const SymbolValues& n) { return 7 * n[0] / 10; });
+  expect_found(kOne, [](const SymbolValues& n) { return (5 * n[0] + 2) / 4; });
+}
+
 TEST(FormulaFinder, FindsNoneOfNumbersWithoutOne) {
   FormulaFinder finder(kOne, generic_points(box_of(kOne), 10));
   Rng rng(6);

@@ -11,14 +11,15 @@ namespace pruner {
 
 // Whether the output is its first input again, whatever the values.
 static bool is_identity(const Rewriter& r, const Node& node) {
-  static constexpr std::string_view kIfSameType[] = {
-      "Cast", "Expand", "Pad", "Slice", "Tile", "Reshape", "Sum", "Max", "Min", "Concat"};
-  const auto among = [&](auto& names) {
-    return std::find(std::begin(names), std::end(names), node.op) != std::end(names);
+  const auto among = [&](std::initializer_list<std::string_view> names) {
+    return std::ranges::find(names, node.op) != names.end();
   };
   if (node.op == "Identity") return true;
   const Value &in = r[r.current(node.inputs[0])], &out = r[node.outputs[0]];
   if (in.shape != out.shape || in.dtype != out.dtype) return false;
+  if (r.graph().hints != nullptr && r.graph().hints->keeps_all &&
+      among({"Expand", "Pad", "Slice", "Tile"}))
+    return false;
   if (node.op == "Slice") {  // a reversal keeps the shape
     if (node.inputs.size() < 5) return true;
     const std::optional<Tensor>& steps = r[r.current(node.inputs[4])].constant;
@@ -39,8 +40,9 @@ static bool is_identity(const Rewriter& r, const Node& node) {
     return !order.empty() && std::is_sorted(order.begin(), order.end());
   }
   const bool one_input = node.inputs.size() == 1;
-  return among(kIfSameType) &&
-         (one_input || node.op == "Expand" || node.op == "Tile" || node.op == "Reshape");
+  const bool may_be =
+      among({"Cast", "Expand", "Pad", "Slice", "Tile", "Reshape", "Sum", "Max", "Min", "Concat"});
+  return may_be && (one_input || node.op == "Expand" || node.op == "Tile" || node.op == "Reshape");
 }
 
 // A reshape that parts the first dimension behind a transpose of the other two comes before it:
