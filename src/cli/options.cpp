@@ -8,9 +8,9 @@
 #include <charconv>
 #include <filesystem>
 #include <map>
-#include <thread>
 
 #include "cli/help.h"
+#include "support/control_group.h"
 
 namespace pruner {
 
@@ -332,7 +332,7 @@ Option add_list(CLI::App& app, const char* flags, std::vector<std::string>& valu
 }
 
 Option add_cores(CLI::App& app, const char* flag, int& threads) {
-  const auto all = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int all = usable_cpus();
   threads = all;
   const Option option = add_option(app, flag, threads);
   // After the check, which writes the 0 that was given.

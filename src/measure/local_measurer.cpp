@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,6 +17,7 @@
 
 #include "measure/wire.h"
 #include "measure/worker_process.h"
+#include "support/control_group.h"
 #include "support/log.h"
 #include "support/machine_fault.h"
 
@@ -53,12 +53,6 @@ struct Station {
   int job = -1;
   std::string task_key = "";
 };
-
-int available_cores() {
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
-  return CPU_COUNT(&cores);
-}
 
 class WorkerMeasurer : public LocalMeasurer {
  public:
@@ -135,7 +129,7 @@ class WorkerMeasurer : public LocalMeasurer {
     given_best_s_ = best_s_ = best_s;
     jobs_ = std::move(jobs);
     goal_ = goal;
-    const int cores = available_cores();
+    const int cores = usable_cpus();
     const bool elsewhere = !row_of(task.target.backend).on_host;
     const int spare = elsewhere ? cores : cores - task.target.threads;
     overlap_ = spare > 0;

@@ -3,16 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iomanip>
+
+#include "support/control_group.h"
 
 namespace pruner {
 
 int64_t memory_bytes() {
   const int64_t physical = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  int64_t group = 0;  // of control groups version 2; "max": no limit
-  std::ifstream limit("/sys/fs/cgroup/memory.max");
-  return limit >> group ? std::min(physical, group) : physical;
+  const double allowed = read_group_limits().memory_bytes;
+  return allowed < static_cast<double>(physical) ? static_cast<int64_t>(allowed) : physical;
 }
 
 Result<Unit> check_memory(std::string_view what, double bytes) {

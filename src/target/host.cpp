@@ -10,8 +10,8 @@
 #include <set>
 #include <span>
 #include <sstream>
-#include <thread>
 
+#include "support/control_group.h"
 #include "target/cpu_table.h"
 
 namespace pruner {
@@ -222,8 +222,8 @@ static int usable_cores() {
       cores.insert(siblings.empty() ? std::to_string(cpu) : siblings);
     }
   }
-  const auto threads = static_cast<int>(std::thread::hardware_concurrency());
-  return cores.empty() ? std::max(threads, 1) : static_cast<int>(cores.size());
+  const int cpus = usable_cpus();
+  return cores.empty() ? cpus : std::min(cpus, static_cast<int>(cores.size()));
 }
 
 static int64_t cache_size(const std::string& text) {  // "1024K"

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <ctime>
 #include <sstream>
-#include <thread>
 
 #include "cli/commands.h"
 #include "cli/fleet_options.h"
@@ -19,6 +18,7 @@
 #include "fleet/names.h"
 #include "fleet/server_files.h"
 #include "fleet/worker.h"
+#include "support/control_group.h"
 #include "support/file.h"
 #include "support/log.h"
 
@@ -165,7 +165,7 @@ Result<Target> take_cores(const std::string& device) {
     if (sched_setaffinity(0, sizeof set, &set) != 0) return bad_device(device);
   }
   sched_getaffinity(0, sizeof set, &set);
-  return parse_target("llvm", CPU_COUNT(&set));
+  return parse_target("llvm", within(read_group_limits(), CPU_COUNT(&set)));
 }
 
 /// What a worker measures on: cores, or "cuda:1", whose number is `gpu`.
@@ -255,7 +255,7 @@ struct Worker {
     options.most_drift = drifts ? most_drift_percent / 100 : 0;
     options.stop = [&interrupted] { return interrupted.load(); };
     options.make_measurer = [&](MeasureOptions measure) {
-      measure.build_jobs = static_cast<int>(std::thread::hardware_concurrency());
+      measure.build_jobs = usable_cpus();
       if (!target.is_gpu()) measure.build_jobs = target.threads;
       measure.device = gpu;
       measure.stop = [&interrupted] { return interrupted.load(); };
