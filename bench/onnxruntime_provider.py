@@ -149,7 +149,7 @@ def main():
     given = parser.parse_args()
     program = os.path.abspath(given.program)
     sys.path[:0] = [os.path.join(ROOT, "python"), os.path.join(ROOT, "python", "onnxruntime")]
-    library = os.path.join(os.path.dirname(program), "plugins/onnxruntime/libpruner_onnxruntime.so")
+    library = os.path.join(os.path.dirname(program), "libpruner_onnxruntime.so")
     os.environ.setdefault("PRUNER_ONNXRUNTIME_LIBRARY", library)
     os.environ["PRUNER"] = program
     if given.one:

@@ -76,7 +76,7 @@ def compare(path, pruner, folder, threads):
         onnx.save(extractor.extract_model(inputs, [name]), part)
         given = {i: tensors[i] for i in inputs}
         expected = runtimes.OnnxRuntime(part, threads).infer(given)[name]
-        pruner.compile([part], module)
+        pruner.compile([part, "--numerics", "ort"], module)
         found = pruner.infer(module, given)[name]
         apart = np.abs(found.astype(int) - expected.astype(int))
         row = rows[kind]

@@ -131,6 +131,9 @@ const char* pruner_module_kernel_precision(int32_t index);
 /* How the kernels were checked when the module was compiled: "checked", or "not checked: " and why.
    A check runs a kernel once and compares it with a reference. */
 const char* pruner_module_checked(void);
+/* Whose results quantized operators have where two differ: "onnx", or "ort" of a module that was
+   compiled with --numerics ort. */
+const char* pruner_module_numerics(void);
 int32_t pruner_module_run_profiled(PrunerModule* module,
                                    const void* const* inputs,
                                    void* const* outputs,
@@ -174,6 +177,7 @@ typedef struct {
   int32_t (*kernels_at)(int32_t phase, const int64_t* extents, int64_t* first, int64_t* count);
   /* Since version 4, where `size` says so. */
   const char* (*checked)(void);
+  const char* (*numerics)(void);
 } PrunerModuleApi;
 
 /* Modules of version 3 have no table, but the functions that it has up to kernel_precision. */

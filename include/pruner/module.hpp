@@ -108,6 +108,8 @@ class Module {
   /// How the kernels were checked when the module was compiled: "checked", or "not checked: " and
   /// why; "": the module is of an older version, which does not say it.
   const char* checked() const { return api_.checked == nullptr ? "" : api_.checked(); }
+  /// pruner_module_numerics(): "onnx" or "ort"; "": the module is of an older version.
+  const char* numerics() const { return api_.numerics == nullptr ? "" : api_.numerics(); }
 
   /// Why the last of these of this thread was not done.
   const char* error() const { return api_.error(); }

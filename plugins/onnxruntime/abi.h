@@ -191,7 +191,7 @@ struct ApiBase {
 
 struct FusionOptions {
   uint32_t version = kApiVersion;
-  bool drop_constant_initializers = true;  // the provider has copies of them
+  bool drop_constant_initializers = true;  // none is an input: the provider has copies of them
 };
 
 struct EpFactory;

@@ -10,22 +10,94 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "onnxruntime/program.h"
 #include "onnxruntime/scratch.h"
+#include "support/control_group.h"
 
 namespace pruner::ort {
 
 namespace fs = std::filesystem;
 
 static constexpr size_t kMostLoaded = 8;       // modules of a part
+static constexpr size_t kMostIdle = 8;         // instances of a module that no run uses
 static constexpr char kWeights[] = "weights";  // the file of the constants beside a model
 
+namespace {
+
+// A file as it is on the disk now, and the threads of its instances.
+using OpenedAs = std::tuple<std::string, uint64_t, int64_t, int64_t, int64_t, int>;
+
+OpenedAs opened_as(const std::string& path, int threads) {
+  struct stat found = {};
+  stat(path.c_str(), &found);
+  std::error_code ignored;
+  return {fs::weakly_canonical(path, ignored).string(),
+          found.st_ino,
+          found.st_size,
+          found.st_mtim.tv_sec,
+          found.st_mtim.tv_nsec,
+          threads};
+}
+
+// The modules that sessions of this process have open, each by the name that it was loaded by. The
+// loader takes a name that it knows for the file that it has loaded by it, whatever the file is
+// now.
+struct OpenModules {
+  struct Opened {
+    OpenedAs as;
+    std::weak_ptr<Instances> instances;  // none: they are being closed
+  };
+  std::mutex mutex;
+  std::map<std::string, Opened> by_name;
+
+  static OpenModules& all() {
+    static auto* const open = new OpenModules;  // sessions may end after this library's own objects
+    return *open;
+  }
+
+  std::shared_ptr<Instances> find(const OpenedAs& as) const {
+    for (const auto& [name, opened] : by_name) {
+      if (opened.as != as) continue;
+      if (std::shared_ptr<Instances> instances = opened.instances.lock()) return instances;
+    }
+    return nullptr;
+  }
+  // The path, written in a way that is in no use.
+  std::string name_for(const std::string& path) const {
+    const fs::path file(path);
+    std::string folder = file.has_parent_path() ? file.parent_path().string() : ".", name;
+    do {
+      name = folder + "/" + file.filename().string();
+      folder += "/.";
+    } while (by_name.contains(name));
+    return name;
+  }
+};
+
+}  // namespace
+
 Result<std::shared_ptr<Instances>> Instances::open(const std::string& path, int threads) {
-  std::shared_ptr<Instances> made(new Instances(path, threads));
+  OpenModules& open = OpenModules::all();
+  const OpenedAs as = opened_as(path, threads);
+  std::shared_ptr<Instances> made;
+  const std::lock_guard lock(open.mutex);  // let go before `made`, whose end takes it
+  if (std::shared_ptr<Instances> opened = open.find(as)) return opened;
+  const std::string name = open.name_for(path);
+  made.reset(new Instances(path, name, threads));
   TRY_ASSIGN(Module first, made->take());
   made->give_back(std::move(first));
+  open.by_name[name] = {as, made};
   return made;
+}
+
+// No library is loaded by the name until this one is unloaded.
+Instances::~Instances() {
+  OpenModules& open = OpenModules::all();
+  const std::lock_guard lock(open.mutex);
+  idle_.clear();
+  open.by_name.erase(name_);
 }
 
 Result<Module> Instances::take() {
@@ -38,14 +110,14 @@ Result<Module> Instances::take() {
     }
   }
   std::string error;
-  std::optional<Module> module = Module::load(path_, threads_, &error);
+  std::optional<Module> module = Module::load(name_, threads_, &error);
   if (!module) return Error(error);
   return *std::move(module);
 }
 
 void Instances::give_back(Module module) {
   const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(module));
+  if (idle_.size() < kMostIdle) idle_.push_back(std::move(module));
 }
 
 namespace {
@@ -124,7 +196,13 @@ Result<std::shared_ptr<CompiledPart>> CompiledPart::make(const GraphText& graph,
     const Constant& constant = graph.constants.at(name);
     key.add(constant.data, constant.bytes);
   }
-  key.add(cpu_text() + "|" + settings.budget + "|" + settings.precision + "|" + settings.denormals);
+  for (const std::string& text : {cpu_text(),
+                                  std::to_string(usable_cpus()),
+                                  settings.budget,
+                                  settings.precision,
+                                  settings.denormals,
+                                  settings.numerics})
+    key.add(text);
   key.add_file(made->program_);
   if (!settings.records.empty()) key.add_file(settings.records);
   made->folder_ = settings.cache_dir + "/" + key.text();
@@ -229,10 +307,10 @@ Result<Unit> CompiledPart::write_module(const Shapes& shapes,
   TRY(write_bytes(model_ + onnx_of(inputs_, shapes), model));
   TRY(put(scratch.path()));
   const auto precise = [&](std::vector<std::string> arguments) {
-    if (!settings_.precision.empty()) {
-      arguments.emplace_back("--precision");
-      arguments.push_back(settings_.precision);
-    }
+    const std::pair<std::string, std::string> flags[] = {{"--precision", settings_.precision},
+                                                         {"--numerics", settings_.numerics}};
+    for (const auto& [flag, value] : flags)
+      if (!value.empty()) arguments.insert(arguments.end(), {flag, value});
     return arguments;
   };
   std::vector<std::string> compile = {"compile", model, "-o", made};

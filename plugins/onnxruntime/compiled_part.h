@@ -11,20 +11,24 @@
 
 namespace pruner::ort {
 
-/// A module, with an instance for each run that is under way.
+/// A module, with an instance for each run that is under way. All sessions of a process share one
+/// of a file; the library is unloaded with the last of them.
 class Instances {
  public:
-  /// An error of a file that is no module of this machine.
+  /// Returns the one of the file that is open already, or opens the file. An error of a file that
+  /// is no module of this machine. A file that is written anew is another one.
   static Result<std::shared_ptr<Instances>> open(const std::string& path, int threads);
+  ~Instances();
 
   const std::string& path() const { return path_; }
   Result<Module> take();
   void give_back(Module module);
 
  private:
-  Instances(std::string path, int threads) : path_(std::move(path)), threads_(threads) {}
+  Instances(std::string path, std::string name, int threads)
+      : path_(std::move(path)), name_(std::move(name)), threads_(threads) {}
 
-  const std::string path_;
+  const std::string path_, name_;  // the file, and the name that it is loaded by
   const int threads_;
   std::mutex mutex_;
   std::vector<Module> idle_;

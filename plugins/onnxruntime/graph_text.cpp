@@ -210,9 +210,12 @@ class Values {
     TRY_ASSIGN(text_.types[name], type_of(ort_, value));
     TRY_ASSIGN(const bool constant,
                ort_.get<bool>(ort_->value_info_is_constant_initializer, value));
-    if (!constant || text_.types[name].element_type == kString) return Unit{};
     TRY_ASSIGN(const Value* tensor,
                ort_.get<const Value*>(ort_->value_info_get_initializer_value, value));
+    if (tensor == nullptr) return Unit{};
+    text_.initializers.insert(name);
+    if (!constant) text_.defaults.insert(name);
+    if (!constant || text_.types[name].element_type == kString) return Unit{};
     TRY_ASSIGN(text_.constants[name], constant_of(ort_, tensor));
     return Unit{};
   }
@@ -247,6 +250,9 @@ Result<GraphText> read_graph(const Calls& ort, const Graph* graph) {
   for (const Node* node : nodes) {
     TRY_ASSIGN(const auto read, ort.list(ort->node_get_num_inputs, ort->node_get_inputs, node));
     TRY(values.add(read));
+    TRY_ASSIGN(const auto captured,
+               ort.list(ort->node_get_num_implicit_inputs, ort->node_get_implicit_inputs, node));
+    TRY(values.add(captured));
     TRY_ASSIGN(const auto made, ort.list(ort->node_get_num_outputs, ort->node_get_outputs, node));
     TRY(values.add(made));
     TRY_ASSIGN(NodeText read_text, read_node(ort, node));

@@ -153,7 +153,9 @@ class Provider : public Ep {
   Result<Unit> claim(const Graph* graph, GraphSupport* support);
   Result<std::vector<bool>> survey(const GraphText& graph, const Dims& dims) const;
   bool is_worth(const GraphText& graph, const Part& part) const;
-  Result<Unit> add(const std::vector<const Node*>& nodes, GraphSupport* support) const;
+  Result<Unit> add(const std::vector<const Node*>& nodes,
+                   GraphSupport* support,
+                   const FusionOptions& options = {}) const;
   Result<bool> is_ours(const NodeText& node) const;
 
   Result<Unit> compile(const Graph** graphs,
@@ -179,6 +181,7 @@ class Provider : public Ep {
   const Settings settings_;
   const Logger* logger_;
   std::map<std::string, std::shared_ptr<CompiledPart>> parts_;  // by their first output
+  std::set<std::string> captured_;  // initializers that branches and loop bodies read
 };
 
 Provider::Provider(const Calls& ort, const EpApi& ep_api, Settings settings, const Logger* logger)
@@ -213,8 +216,9 @@ void Provider::say(LogLevel level, const std::string& text) const {
     ort_->release_status(status);
 }
 
-Result<Unit> Provider::add(const std::vector<const Node*>& nodes, GraphSupport* support) const {
-  const FusionOptions options;
+Result<Unit> Provider::add(const std::vector<const Node*>& nodes,
+                           GraphSupport* support,
+                           const FusionOptions& options) const {
   return ort_.check(ep_api_.add_nodes_to_fuse(support, nodes.data(), nodes.size(), &options));
 }
 
@@ -264,10 +268,14 @@ Result<Unit> Provider::claim(const Graph* graph, GraphSupport* support) {
   bool any_ours = false;
   for (const NodeText& node : text.nodes) {
     TRY_ASSIGN(const bool ours, is_ours(node));
-    if (ours) TRY(add({node.node}, support));
+    if (ours) TRY(add({node.node}, support, {.drop_constant_initializers = false}));
     any_ours |= ours;
   }
   if (any_ours) return Unit{};  // the rest was left when it was compiled
+  for (const NodeText& node : text.nodes) {
+    for (const std::string& name : node.captured)
+      if (text.initializers.contains(name)) captured_.insert(name);
+  }
 
   Settings settings = settings_;
   settings.dims = with_guesses(text, settings.dims);
@@ -284,7 +292,10 @@ Result<Unit> Provider::claim(const Graph* graph, GraphSupport* support) {
     parts_[part.outputs[0].name] = *std::move(compiled);
     std::vector<const Node*> nodes;
     for (const int i : part.nodes) nodes.push_back(text.nodes[static_cast<size_t>(i)].node);
-    TRY(add(nodes, support));
+    // ONNX Runtime drops the inputs that have a default, too.
+    const bool has_default = std::ranges::any_of(
+        part.inputs, [&](const NamedType& input) { return text.defaults.contains(input.name); });
+    TRY(add(nodes, support, {.drop_constant_initializers = !has_default}));
     say(LogLevel::kInfo, what + " is compiled");
   }
   return Unit{};
@@ -347,9 +358,12 @@ Result<std::string> Provider::keep_context(const Graph* graph,
   }
   const std::string stem = model.empty() ? "model" : fs::path(model).stem().string();
   const std::string name = stem + "_pruner_" + std::to_string(index) + ".so";
+  // A session that was made from an earlier file of this name goes on with that file.
+  const std::string path = folder_of(model) + "/" + name, written = path + ".part";
   std::error_code code;
-  fs::copy_file(module, folder_of(model) + "/" + name, fs::copy_options::overwrite_existing, code);
-  if (code) return Error(folder_of(model) + "/" + name, ": cannot be written: ", code.message());
+  fs::copy_file(module, written, fs::copy_options::overwrite_existing, code);
+  if (!code) fs::rename(written, path, code);
+  if (code) return Error(path, ": cannot be written: ", code.message());
   return name;
 }
 
@@ -394,7 +408,12 @@ Result<Node*> Provider::context_node(const Graph* graph,
   Node* node = nullptr;
   const auto make = [&]() -> Result<Unit> {
     TRY(added);
-    TRY_ASSIGN(const auto inputs, input_names(ort_, fused));
+    TRY_ASSIGN(auto inputs, input_names(ort_, fused));
+    // ONNX Runtime writes the initializers that nodes of the main graph read. Those that branches
+    // and loop bodies read have to be inputs of a node to be written; the module does not read
+    // them.
+    for (const std::string& name : captured_)
+      if (index == 0 && std::ranges::find(inputs, name) == inputs.end()) inputs.push_back(name);
     TRY_ASSIGN(const auto outputs, output_names(ort_, fused));
     std::vector<const char*> in, out;
     for (const std::string& each : inputs) in.push_back(each.c_str());

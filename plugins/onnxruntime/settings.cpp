@@ -67,9 +67,12 @@ static Result<Unit> check_budget(const std::string& text) {
   return Error("the option budget is \"", text, "\", which has no unit; write 30s, 3m or 1h");
 }
 
-static Result<Unit> check_denormals(const std::string& text) {
-  if (text.empty() || text == "flush" || text == "keep") return Unit{};
-  return Error("the option denormals is \"", text, "\", expected flush or keep");
+static Result<Unit> check_one_of(const char* name,
+                                 const std::string& text,
+                                 const char* one,
+                                 const char* other) {
+  if (text.empty() || text == one || text == other) return Unit{};
+  return Error("the option ", name, " is \"", text, "\", expected ", one, " or ", other);
 }
 
 Result<Settings> read_settings(const Calls& ort, const SessionOptions* options) {
@@ -84,6 +87,7 @@ Result<Settings> read_settings(const Calls& ort, const SessionOptions* options) 
   TRY_ASSIGN(settings.budget, option("budget"));
   TRY_ASSIGN(settings.precision, option("precision"));
   TRY_ASSIGN(settings.denormals, option("denormals"));
+  TRY_ASSIGN(settings.numerics, option("numerics"));
   TRY_ASSIGN(settings.cache_dir, option("cache_dir", default_cache()));
   TRY_ASSIGN(const std::string threads, option("threads", "0"));
   TRY_ASSIGN(settings.threads, whole_number("threads", threads));
@@ -94,7 +98,8 @@ Result<Settings> read_settings(const Calls& ort, const SessionOptions* options) 
   TRY(check_names(ort, options, known));
   TRY(check_records(settings.records));
   TRY(check_budget(settings.budget));
-  TRY(check_denormals(settings.denormals));
+  TRY(check_one_of("denormals", settings.denormals, "flush", "keep"));
+  TRY(check_one_of("numerics", settings.numerics, "onnx", "ort"));
   TRY_ASSIGN(const std::string context, ort.config(options, "ep.context_enable", "0"));
   TRY_ASSIGN(const std::string inside, ort.config(options, "ep.context_embed_mode", "0"));
   TRY_ASSIGN(settings.context_file, ort.config(options, "ep.context_file_path"));

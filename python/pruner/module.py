@@ -100,6 +100,7 @@ _FUNCTIONS = {
     "write_state": (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p]),
     "reset": (ctypes.c_int32, [ctypes.c_void_p]),
 }
+_NUMERICS = {"numerics": (ctypes.c_char_p, [])}  # of later modules of the same version
 _OF_SYMBOLS = {
     "num_symbols": (ctypes.c_int32, []),
     "symbol": (ctypes.POINTER(_Symbol), [ctypes.c_int32]),
@@ -285,12 +286,13 @@ class Phase:
 
 
 class _Library:
-    """A loaded file. `users` counts the instances: the last one unloads it."""
+    """A loaded file, and the name that it is loaded by. `users` counts the instances: the last one unloads it."""
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, name: str):
         if os.path.isfile(path) and _damaged(path):
             raise OSError(f"{path}: damaged: its bytes are not those that were written; compile it again")
-        self.functions = ctypes.CDLL(os.path.abspath(path))
+        self.name = name
+        self.functions = ctypes.CDLL(name)
         self.users = 0
 
 
@@ -309,9 +311,20 @@ class _Libraries:
         with self._lock:
             library = self._loaded.get(key)
             if library is None:
-                library = self._loaded[key] = _Library(path)
+                library = self._loaded[key] = _Library(path, self._name_for(path))
             library.users += 1
             return key, library
+
+    def _name_for(self, path: str) -> str:
+        """The path, written in a way that is in no use: the loader takes a name that it knows for the file that it has
+        loaded by it, whatever the file is now."""
+        folder, file = os.path.split(os.path.abspath(path))
+        taken = {library.name for library in self._loaded.values()}
+        name = os.path.join(folder, file)
+        while name in taken:
+            folder += "/."
+            name = os.path.join(folder, file)
+        return name
 
     def give_back(self, key: tuple) -> None:
         with self._lock:
@@ -398,6 +411,15 @@ class Module:
     @property
     def threads(self) -> int:
         return self._opened._threads(self._opened._instance)
+
+    @property
+    def numerics(self) -> str:
+        """Whose results quantized operators have where two differ: "onnx", "ort", or "" of a module that was made
+        before there was the choice."""
+        if not hasattr(self._opened._library.functions, "pruner_module_numerics"):
+            return ""
+        self._opened._take(_NUMERICS)
+        return self._opened._numerics().decode()
 
     def __call__(self, *inputs, out: Optional[Sequence] = None, **named) -> List[np.ndarray]:
         """The first phase's outputs: see Phase.__call__."""

@@ -19,7 +19,7 @@ _MODULE, _RECORDS = "module.so", "records.json"  # in a work dir
 # Options of `tune` that say what is compiled.
 _OF_A_NETWORK = (
     "batch_size", "image_size", "seq_len", "cache_len", "input_shapes", "states", "decode", "constant",
-    "dim", "precision", "threads", "denormals",
+    "dim", "precision", "numerics", "threads", "denormals",
 )  # fmt: skip
 
 
@@ -265,7 +265,8 @@ def compile(
 ) -> Module:
     """A module of a network (see tune) with the best of `records`, without any with schedules that
     need no search. path: where it is kept; default: a temporary file that lives as long as the
-    module. options: other flags of `pruner compile`, as precision="bf16", threads=4, denormals="keep".
+    module. options: other flags of `pruner compile`, as precision="bf16", numerics="ort", threads=4,
+    denormals="keep".
     PrunerError: what the command says."""
     files = [records] if isinstance(records, (str, os.PathLike)) else records
     scratch = None

@@ -150,6 +150,12 @@ Result<Precision> read_precision(const std::string& text, const Target& target) 
   return Error("--precision: \"", text, "\" is not f32, tf32, bf16, f16, int8 or auto");
 }
 
+Result<Numerics> read_numerics(const std::string& text) {
+  for (const NumericsRow& row : kNumerics)
+    if (text == row.text) return row.numerics;
+  return Error("--numerics: \"", text, "\" is not onnx or ort");
+}
+
 /// The options at one extent of each symbol.
 SourceOptions at_extents(SourceOptions options,
                          std::span<const Symbol> symbols,
@@ -285,15 +291,16 @@ std::vector<OptionUse> uses_of(const SourceOptions& options) {
 Result<Source> network_source(const SourceOptions& options, const Target& target) {
   Source source{.name = network_name(options), .network = true, .phases = {}};
   TRY_ASSIGN(const Precision precision, read_precision(options.precision, target));
+  TRY_ASSIGN(const Numerics numerics, read_numerics(options.numerics));
   // The source's ranges keep it, so that checks can make the network anew at any shape.
-  const auto cut = [name = source.name, target, precision](
+  const auto cut = [name = source.name, target, precision, numerics](
                        const SourceOptions& of,
                        const std::shared_ptr<const RangeHints>& hints) -> Result<Partition> {
     TRY_ASSIGN(Graph graph, read_network(of));
     graph.hints = hints;
     if (precision == Precision::kInt8 && !is_quantized(graph))
       return Error("--precision int8: ", name, " is not quantized; `pruner quantize` does that");
-    return partition(std::move(graph), target, precision);
+    return partition(std::move(graph), target, precision, numerics);
   };
   TRY_ASSIGN(std::vector<Symbol> symbols, read_symbols(options));
   std::erase_if(symbols, [](const Symbol& s) { return s.min == s.max; });
@@ -468,6 +475,11 @@ void SourceOptions::add_others_to(CLI::App& app, const char* task_help) {
           "what a network's products multiply: f32, tf32, bf16, f16, int8 (of a quantized "
           "network), or auto: what is fastest",
           "f32");
+  add_option(app, "--numerics NAME", numerics)
+      .help(
+          "whose results a quantized network has where two differ: onnx (each operator rounds as "
+          "ONNX defines it) or ort (ONNX Runtime's, after its optimizer)",
+          "onnx");
 }
 
 void SourceOptions::add_inputs_to(CLI::App& app) {
@@ -648,6 +660,8 @@ Result<Source> read_source(const SourceOptions& options, const Target& target) {
   }
   if (options.precision != SourceOptions().precision)
     return Error("--precision is of networks; an operator says it, e.g. bits=16 (`pruner ops`)");
+  if (options.numerics != SourceOptions().numerics)
+    return Error("--numerics is of networks; leave it out");
   if (task) {
     TRY_ASSIGN(ComputeDag dag, read_dag(options.task));
     return single_source(

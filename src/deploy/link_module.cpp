@@ -48,7 +48,8 @@ static const std::vector<std::string> kExported = {
     "pruner_module_num_kernels",  "pruner_module_kernel",      "pruner_module_kernel_precision",
     "pruner_module_run_profiled", "pruner_module_num_symbols", "pruner_module_symbol",
     "pruner_module_shapes",       "pruner_module_extents",     "pruner_module_run_shaped",
-    "pruner_module_kernels_at",   "pruner_module_checked",     "pruner_module_api",
+    "pruner_module_kernels_at",   "pruner_module_checked",     "pruner_module_numerics",
+    "pruner_module_api",
 };
 
 // Where the file has the bytes of the symbol kWeightsSymbol, of as many as `bytes`.

@@ -206,6 +206,8 @@ void LoadedModule::reset() { state_->module.reset(); }
 
 std::string LoadedModule::checked() const { return state_->module.checked(); }
 
+std::string LoadedModule::numerics() const { return state_->module.numerics(); }
+
 int LoadedModule::threads() const { return state_->module.threads(); }
 
 const std::vector<Symbol>& LoadedModule::symbols() const { return state_->symbols; }

@@ -57,6 +57,8 @@ class LoadedModule {
   int threads() const;  // 0: it runs on a GPU
   /// pruner_module_checked(); empty: the module is too old to say.
   std::string checked() const;
+  /// pruner_module_numerics(); empty: the module is too old to say.
+  std::string numerics() const;
   /// KernelTime::precision of each kernel of all phases.
   std::vector<std::string> precisions() const;
 

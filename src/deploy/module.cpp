@@ -382,6 +382,7 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
   plan.threads = target.threads;
   plan.flushes_denormals = options.flushes_denormals;
   plan.checked = how_checked(options, target);
+  plan.numerics = numerics_name(phases.front().partition.numerics);
   if (!target.is_gpu()) plan.cpu_features = cpu_features(target);
   TRY_ASSIGN(PlanFormulas formulas, add_phases(phases, target, states, weights, kernels, plan));
   plan.states = states.all;
@@ -414,6 +415,7 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
   summary.checked_kernels = kernels.checked();
   summary.replaced_kernels = kernels.replaced();
   summary.checked = plan.checked;
+  summary.numerics = plan.numerics;
   summary.weight_bytes = weights.bytes();
   summary.state_bytes = plan.state_bytes;
   summary.activation_bytes = plan.arena_bytes() - plan.state_bytes;

@@ -50,6 +50,7 @@ struct ModuleSummary {
   int checked_kernels = 0;       // kernels that were run and right
   int replaced_kernels = 0;      // kernels that were wrong and gave way to others
   std::string checked = {};      // pruner_module_checked()
+  std::string numerics = {};     // pruner_module_numerics()
   int64_t weight_bytes = 0;      // packed, with the padding of each
   int64_t state_bytes = 0;       // that an instance keeps from run to run
   int64_t activation_bytes = 0;  // after buffer reuse

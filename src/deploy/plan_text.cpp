@@ -81,7 +81,7 @@ class PlanText {
         "pruner_plan\npruner_plan:\n"
         ".quad {}, {}, {}, {}, {}, {}, {}, {}, {}, {}\n"
         ".quad {}, .Lphases, {}, {}, .Lstates, .Lstate_places, {}, .Lcodes\n"
-        ".quad {}, {}, {}, {}, {}\n",
+        ".quad {}, {}, {}, {}, {}, {}\n",
         PRUNER_MODULE_ABI,
         plan.threads,
         plan.flushes_denormals ? 1 : 0,
@@ -100,7 +100,8 @@ class PlanText {
         table(symbols),
         plan.num_formulas,
         plan.formulas.empty() ? "0" : plan.formulas,
-        string(plan.checked));
+        string(plan.checked),
+        string(plan.numerics));
     const std::string weights = weights_section(plan.isa, plan.weight_bytes, inside);
     const std::string listed = codes(plan.code_files);
     return head + phases + places + state_specs + tables_ + listed +

@@ -85,6 +85,7 @@ struct ModulePlan {
   size_t num_formulas = 0;
   std::string formulas = {};  // the symbol of their code
   std::string checked = {};   // pruner_module_checked()
+  std::string numerics = {};  // pruner_module_numerics()
 
   int64_t arena_bytes() const {
     int64_t most = 0;

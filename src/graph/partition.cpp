@@ -201,14 +201,17 @@ Storage Partition::storage_of(ValueId id) const {
   return storage;
 }
 
-Result<Partition> partition(Graph graph, const Target& target, Precision precision) {
+Result<Partition> partition(Graph graph,
+                            const Target& target,
+                            Precision precision,
+                            Numerics numerics) {
   // Before the passes, which drop the Shape of such a value for the extents that it has room for.
   FoundValues found;
   for (const Node& node : graph.nodes) TRY(found.add(graph, node));
   if (graph.hints != nullptr)
     for (Value& value : graph.values)
       if (graph.hints->computed.contains(value.name)) value.constant.reset();
-  graph = run_graph_passes(std::move(graph), {target, precision});
+  graph = run_graph_passes(std::move(graph), {target, precision, numerics});
   for (const Node& node : graph.nodes) {
     if (!target.is_gpu() || find_graph_op(node.op)->routine == nullptr) continue;
     return Error(node_label(graph, node),
@@ -217,7 +220,9 @@ Result<Partition> partition(Graph graph, const Target& target, Precision precisi
                  " runs on CPUs only, the target is ",
                  backend_name(target.backend));
   }
-  return cut(std::move(graph));
+  Partition parts = cut(std::move(graph));
+  parts.numerics = numerics;
+  return parts;
 }
 
 // The groups of a partition, each before those that it reads, its anchor's data first.

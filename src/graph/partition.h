@@ -57,6 +57,7 @@ struct Partition {
   std::vector<ValueId> inputs;  // in the model's own layout (NCHW as imported)
   std::vector<ValueId> outputs;
   std::vector<State> states = {};
+  Numerics numerics = Numerics::kOnnx;  // of its quantized operators
   /// The graph that was cut, after the passes: what the groups have to compute. Null of an operator
   /// that is no network.
   std::shared_ptr<const Graph> graph = {};
@@ -69,7 +70,8 @@ struct Partition {
 /// layout, fuse) for a target and cuts the graph.
 Result<Partition> partition(Graph graph,
                             const Target& target,
-                            Precision precision = Precision::kFloat32);
+                            Precision precision = Precision::kFloat32,
+                            Numerics numerics = Numerics::kOnnx);
 
 struct WeightedTask {
   Task task;

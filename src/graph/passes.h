@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "graph/graph.h"
+#include "graph/numerics.h"
 #include "graph/precision.h"
 #include "target/target.h"
 
@@ -14,6 +15,7 @@ namespace pruner {
 struct PassOptions {
   Target target = {};
   Precision precision = Precision::kFloat32;
+  Numerics numerics = Numerics::kOnnx;
 
   /// The type that products are to be of, where the target multiplies it; none: float32.
   std::optional<DType> narrow_type() const {

@@ -184,6 +184,13 @@ TEST_F(BadInput, UnknownWayWithSubnormalNumbers) {
                  {"--denormals: \"off\" is not flush or keep"});
 }
 
+TEST_F(BadInput, UnknownNumerics) {
+  for (const char* command : {"compile", "tune"})
+    expect_words(fail({command, "--network", "bert_tiny", "--numerics", "torch"}),
+                 {"--numerics: \"torch\" is not onnx or ort"});
+  expect_words(fail(small({"compile"}, {"--numerics", "ort"})), {"--numerics is of networks"});
+}
+
 TEST_F(BadInput, UnknownForm) {
   for (const char* command : {"compile", "tune"}) {
     expect_words(fail(small({command}, {"--forms", "direct,winograd-3x3"})),

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "cli/run_program.h"
+#include "deploy/loaded_module.h"
 #include "deploy/tensor_file.h"
 #include "golden.h"
 #include "support/file.h"
@@ -454,7 +455,13 @@ TEST_F(Commands, QuantizeWritesAFileThatRuns) {
       {"quantize", "--network", "resnet_18", "--image-size", "32", "--calibration", npz, "-o", q});
   EXPECT_EQ(made["samples"], 2);
   EXPECT_GT(made["values"].get<int>(), 20);
-  out({"compile", q, "-o", module});
+  EXPECT_EQ(json({"compile", q, "-o", module, "--force"})["numerics"], "onnx");
+  EXPECT_EQ(load_module(module, 1)->numerics(), "onnx");
+  EXPECT_EQ(json({"compile", q, "-o", module, "--force", "--numerics", "ort"})["numerics"], "ort");
+  EXPECT_EQ(load_module(module, 1)->numerics(), "ort");
+  EXPECT_NE(out({"compile", q, "-o", module, "--force", "--numerics", "ort"})
+                .find("quantized operators round as ONNX Runtime's do\n"),
+            std::string::npos);
   EXPECT_NE(out({"bench", "--module", module, "--min-time", "0"}).find("Median"),
             std::string::npos);
 }

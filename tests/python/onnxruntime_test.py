@@ -1,7 +1,9 @@
 """The execution provider in ONNX Runtime itself: what it claims agrees with ONNX Runtime's own kernels."""
 
+import gc
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -305,6 +307,167 @@ class Provider(unittest.TestCase):
             entries["ep.context_file_path"] = os.path.join(self.folder, "open.onnx")
             self.session(perceptron(batch="n"), alone=False, entries=entries)
 
+    def compiled(self, model, embed, name="made"):
+        """The path of the model with compiled parts."""
+        made = os.path.join(self.folder, f"{name}.onnx")
+        entries = {
+            "ep.context_enable": "1",
+            "ep.context_embed_mode": embed,
+            "ep.context_file_path": made,
+        }
+        if os.path.exists(made):
+            os.remove(made)
+        self.session(model, alone=False, entries=entries, min_nodes=1)
+        return made
+
+    def branching(self, read, inside=False):
+        """A product with w, then branches that read w or an initializer of their own; `inside`: in a branch of a
+        branch."""
+
+        def branch(name, op):
+            nodes = [helper.make_node(op, ["b", read], [name])]
+            if inside:
+                two = [helper.make_graph([helper.make_node(each, ["b", read], [name + each])], each, [],
+                                         [value(name + each, [4, 4])]) for each in (op, "Mul")]  # fmt: skip
+                nodes = [helper.make_node("If", ["flag"], [name], then_branch=two[0], else_branch=two[1])]
+            return helper.make_graph(nodes, name, [], [value(name, [4, 4])])
+
+        return model_of(
+            [
+                helper.make_node("MatMul", ["x", "w"], ["a"]),
+                helper.make_node("Relu", ["a"], ["b"]),
+                helper.make_node("If", ["flag"], ["y"], then_branch=branch("p", "Add"), else_branch=branch("q", "Sub")),
+            ],
+            [value("x", [4, 4]), value("flag", [], TensorProto.BOOL)],
+            [value("y", [4, 4])],
+            {"w": floats(4, 4), "c": floats(4, 4)},
+        )
+
+    def test_compiled_models_keep_what_branches_read(self):
+        for read in "wc":
+            for inside in (False, True):
+                model = self.branching(read, inside)
+                for embed in "01":
+                    made = self.compiled(model, embed)
+                    graph = onnx.load(made).graph
+                    self.assertEqual([node.op_type for node in graph.node], ["EPContext", "If"])
+                    self.assertEqual([each.name for each in graph.initializer], [read])
+                    session = ort.InferenceSession(made, self.options(alone=False, program="/nowhere"), enable_fallback=0)
+                    for flag in (True, False):
+                        self.assert_agrees(session, model, {"x": floats(4, 4), "flag": np.array(flag)})
+
+    def test_compiled_models_keep_what_a_loop_reads(self):
+        body = helper.make_graph(
+            [
+                helper.make_node("Add", ["state", "w"], ["next"]),
+                helper.make_node("Identity", ["go"], ["on"]),
+            ],
+            "body",
+            [value("i", [], TensorProto.INT64), value("go", [], TensorProto.BOOL), value("state", [4, 4])],
+            [value("on", [], TensorProto.BOOL), value("next", [4, 4])],
+        )
+        model = model_of(
+            [
+                helper.make_node("MatMul", ["x", "w"], ["a"]),
+                helper.make_node("Loop", ["count", "", "a"], ["b"], body=body),
+                helper.make_node("MatMul", ["b", "w"], ["y"]),
+            ],
+            [value("x", [4, 4]), value("count", [], TensorProto.INT64)],
+            [value("y", [4, 4])],
+            {"w": floats(4, 4)},
+        )
+        for embed in "01":
+            made = self.compiled(model, embed)
+            session = ort.InferenceSession(made, self.options(alone=False, program="/nowhere"), enable_fallback=0)
+            self.assert_agrees(session, model, {"x": floats(4, 4), "count": np.array(3)})
+
+    def test_an_input_with_a_default(self):
+        """ONNX Runtime drops it from a part's inputs unless it is asked not to."""
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Add", ["a", "c"], ["y"])]
+        inputs = [value("x", [4, 4]), value("c", [4, 4])]
+        model = model_of(nodes, inputs, [value("y", [4, 4])], {"w": floats(4, 4), "c": floats(4, 4)})
+        sessions = [self.session(model)]
+        for embed in "01":
+            made = self.compiled(model, embed)
+            sessions.append(ort.InferenceSession(made, self.options(program="/nowhere"), enable_fallback=0))
+        for session in sessions:
+            session.disable_fallback()
+            self.assert_agrees(session, model, {"x": floats(4, 4)})
+        # In a compiled model, ONNX Runtime makes it a constant.
+        self.assert_agrees(sessions[0], model, {"x": floats(4, 4), "c": floats(4, 4)})
+
+    def test_compiled_models_of_one_name(self):
+        """A session goes on with the files that it was made from, and the next one takes the new files."""
+        models = [perceptron(), perceptron(width=32), perceptron()]
+        sessions = []
+        for model in models:
+            made = self.compiled(model, "0")
+            sessions.append(ort.InferenceSession(made, self.options(program="/nowhere"), enable_fallback=0))
+        for model, session in zip(models, sessions):
+            width = session.get_inputs()[0].shape[1]
+            self.assert_agrees(session, model, {"x": floats(4, width)})
+
+    def mapped(self):
+        """The modules that this process has loaded."""
+        gc.collect()
+        with open("/proc/self/maps") as maps:
+            return {line.split()[-1] for line in maps if self.folder in line or "pruner-module" in line}
+
+    @unittest.skipUnless(os.path.exists("/proc/self/maps"), "Linux says what is mapped")
+    def test_sessions_share_a_module_and_the_last_unloads_it(self):
+        model = perceptron()
+        first, second = self.session(model), self.session(model)
+        self.assertEqual(len(self.mapped()), 1)
+        del first
+        self.assert_agrees(second, model, {"x": floats(4, 64)})
+        del second
+        self.assertEqual(self.mapped(), set())
+
+    @unittest.skipUnless(os.path.exists("/proc/self/maps"), "Linux says what is mapped")
+    def test_a_thousand_modules_are_loaded_and_unloaded(self):
+        model, feed = perceptron(width=8), {"x": floats(4, 8)}
+        for embed, count in (("0", 1000), ("1", 50)):
+            made = self.compiled(model, embed)
+            graph = onnx.load(made)
+            (place,) = [each for each in graph.graph.node[0].attribute if each.name == "ep_cache_context"]
+            module = os.path.join(self.folder, place.s.decode()) if embed == "0" else None
+            gc.collect()
+            threads, kept = threading.active_count(), []
+            for i in range(count):
+                if module:
+                    place.s = f"{i}.so".encode()
+                    shutil.copyfile(module, os.path.join(self.folder, f"{i}.so"))
+                path = os.path.join(self.folder, f"{i}.onnx")
+                onnx.save(graph, path)
+                session = ort.InferenceSession(path, self.options(program="/nowhere", threads=1), enable_fallback=0)
+                if i % 100 == 0:
+                    self.assert_agrees(session, model, feed)
+                kept = [*kept[-2:], session]
+                if i % 100 == 50:
+                    self.assertLessEqual(len(self.mapped()), 3)
+            del session, kept
+            self.assertEqual(self.mapped(), set())
+            self.assertEqual(threading.active_count(), threads)
+
+    def test_numerics(self):
+        """A sum of two quantized tensors, as ONNX defines it and as ONNX Runtime computes it."""
+        nodes = [
+            helper.make_node("DequantizeLinear", ["p", "s", "z"], ["a"]),
+            helper.make_node("DequantizeLinear", ["q", "s", "z"], ["b"]),
+            helper.make_node("Add", ["a", "b"], ["c"]),
+            helper.make_node("QuantizeLinear", ["c", "t", "z"], ["y"]),
+        ]
+        byte = TensorProto.UINT8
+        constants = {"s": np.float32(0.1), "t": np.float32(0.2), "z": np.uint8(0)}
+        model = model_of(
+            nodes, [value("p", [4], byte), value("q", [4], byte)], [value("y", [4], byte)],
+            {name: np.asarray(number) for name, number in constants.items()},
+        )  # fmt: skip
+        feed = {"p": np.uint8([1, 2, 3, 3]), "q": np.uint8([30, 45, 160, 180])}
+        for way, wanted in (("ort", [16, 24, 82, 92]), ("onnx", [15, 23, 81, 91]), (None, [15, 23, 81, 91])):
+            (y,) = self.session(model, numerics=way, min_nodes=1).run(None, feed)
+            np.testing.assert_array_equal(y, wanted)
+
     def test_without_the_program(self):
         """The session is there, without us."""
         model = perceptron()
@@ -317,13 +480,14 @@ class Provider(unittest.TestCase):
             ("dims", "batch", 'the option dims has "batch", expected name=number'),
             ("budget", "3", 'the option budget is "3", which has no unit; write 30s, 3m or 1h'),
             ("denormals", "off", 'the option denormals is "off", expected flush or keep'),
+            ("numerics", "torch", 'the option numerics is "torch", expected onnx or ort'),
             ("records", "/no/such.json", 'the option records is "/no/such.json", expected a file'),
         ):
             with self.assertRaisesRegex(Exception, why):
                 self.session(perceptron(), **{name: text})
 
     def test_unknown_options(self):
-        known = "program, records, budget, precision, denormals, cache_dir, threads, min_nodes, dims"
+        known = "program, records, budget, precision, denormals, numerics, cache_dir, threads, min_nodes, dims"
         with self.assertRaisesRegex(TypeError, f"^options thread are unknown; there are {known}$"):
             self.options(thread=2)
         # Who goes past session_options() is told by the library.

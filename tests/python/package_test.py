@@ -85,6 +85,38 @@ class Compile(Scratch):
         del phase
         self.assertEqual(self.loaded(), set())
 
+    def test_numerics(self):
+        """A sum of two quantized tensors, as ONNX defines it and as ONNX Runtime computes it."""
+        try:
+            from onnx import TensorProto, helper, numpy_helper
+        except ImportError as missing:
+            self.skipTest(str(missing))
+        nodes = [
+            helper.make_node("DequantizeLinear", ["p", "s", "z"], ["a"]),
+            helper.make_node("DequantizeLinear", ["q", "s", "z"], ["b"]),
+            helper.make_node("Add", ["a", "b"], ["c"]),
+            helper.make_node("QuantizeLinear", ["c", "t", "z"], ["y"]),
+        ]
+        constants = {"s": np.float32(0.1), "t": np.float32(0.2), "z": np.uint8(0)}
+        p, q, y = (helper.make_tensor_value_info(name, TensorProto.UINT8, [4]) for name in "pqy")
+        weights = [numpy_helper.from_array(np.asarray(each), name) for name, each in constants.items()]
+        graph = helper.make_graph(nodes, "g", [p, q], [y], weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+        codes = np.uint8([1, 2, 3, 3]), np.uint8([30, 45, 160, 180])
+        for options, wanted in ({}, [15, 23, 81, 91]), ({"numerics": "ort"}, [16, 24, 82, 92]):
+            module = pruner.compile(model, **options)
+            np.testing.assert_array_equal(module(*codes)[0], wanted)
+            self.assertEqual(module.numerics, options.get("numerics", "onnx"))
+
+    def test_a_file_that_is_written_anew_is_another_module(self):
+        path = os.path.join(self.folder, "m.so")
+        modules = [pruner.compile(op=f"matmul 4 4 {k}", path=path) for k in (8, 16, 24)]
+        modules.append(pruner.Module(path))
+        self.assertEqual([module.inputs[0].shape for module in modules], [(4, 8), (4, 16), (4, 24), (4, 24)])
+        for module in modules:
+            a, b = (np.ones(spec.shape, np.float32) for spec in module.inputs)
+            np.testing.assert_array_equal(module(a, b)[0], a @ b)
+
     @unittest.skipUnless(os.path.exists("/proc/self/maps"), "Linux says what is mapped")
     def test_a_thousand_modules_are_loaded_and_unloaded(self):
         path = os.path.join(self.folder, "m.so")

@@ -15,7 +15,7 @@ __all__ = ["devices", "get_ep_name", "get_ep_names", "get_library_path", "sessio
 _REGISTERED = "pruner"
 # The options of the provider (plugins/onnxruntime/settings.h).
 _OPTIONS = (
-    "program", "records", "budget", "precision", "denormals", "cache_dir", "threads", "min_nodes", "dims",
+    "program", "records", "budget", "precision", "denormals", "numerics", "cache_dir", "threads", "min_nodes", "dims",
 )  # fmt: skip
 
 
@@ -52,10 +52,10 @@ def session_options(options=None, **provider):
     """Session options with the provider: `options`, or new ones.
 
     provider: records (file of `pruner tune`), budget (time to tune each part for, as "3m"), threads,
-    precision ("f32", "bf16", "auto"), denormals ("flush", "keep"), dims ("batch=4,seq=128": what open
-    dimensions are until a run says it), cache_dir, min_nodes (smaller parts stay with ONNX Runtime),
-    program (the program pruner). None: as if it were not given. TypeError: an option that is none of
-    these.
+    precision ("f32", "bf16", "auto"), denormals ("flush", "keep"), numerics ("onnx", "ort"), dims
+    ("batch=4,seq=128": what open dimensions are until a run says it), cache_dir, min_nodes (smaller
+    parts stay with ONNX Runtime), program (the program pruner). None: as if it were not given.
+    TypeError: an option that is none of these.
     """
     unknown = sorted(set(provider) - set(_OPTIONS))
     if unknown:

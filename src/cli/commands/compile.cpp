@@ -279,6 +279,9 @@ struct Compile {
                  {"state_bytes", summary.state_bytes},
                  {"taken_over", {{"same_task", counts.same.load()}, {"near", counts.near.load()}}},
                  {"seconds", summary.seconds}};
+    json["numerics"] = summary.numerics;
+    if (summary.numerics == numerics_name(Numerics::kOnnxRuntime))
+      text += "quantized operators round as ONNX Runtime's do\n";
     show_checked(summary, json, text);
     if (verify) {
       TRY_ASSIGN(const Agreement agreement, verify_module(path, source.phases, target, jobs));

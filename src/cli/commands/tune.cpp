@@ -272,7 +272,9 @@ struct Tune {
     TRY(session.note({{"end_to_end_ms", time.mean_ms}, {"end_to_end_std_ms", time.std_ms}}));
     if (!run.target.is_gpu())
       TRY(session.note({{"peaks", to_json(probe_peaks(run.target, kProbeSeconds))}}));
+    TRY(session.note({{"numerics", module.numerics()}}));
     summary.update({{"module", path},
+                    {"numerics", module.numerics()},
                     {"mean_ms", time.mean_ms},
                     {"std_ms", time.std_ms},
                     {"median_ms", time.median_ms}});

@@ -1,8 +1,9 @@
-// Operators of a QDQ network, which stand between Dequantize and Quantize, become those that ONNX
-// Runtime's optimizer makes of them (QDQSelectorActionTransformer): contractions add up products of
-// bytes, sums and means are of whole numbers, and what only moves its data moves bytes. Their
-// bodies (graph/functions/quantized*.cpp) say what each computes. The first pass, since later ones
-// fold weights to floats.
+// Operators of a QDQ network, which stand between Dequantize and Quantize, become operators of
+// bytes: contractions add up products of bytes, and what only moves its data moves bytes. With
+// Numerics::kOnnxRuntime all become those that ONNX Runtime's optimizer makes of them
+// (QDQSelectorActionTransformer, WeightBiasQuantization); with Numerics::kOnnx only those whose
+// result ONNX's definition does not fix otherwise. Their bodies (graph/functions/quantized*.cpp)
+// say what each computes. The first pass, since later ones fold weights to floats.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -32,11 +33,16 @@ struct Tail {
   Steps steps;
   DType dtype = DType::kUInt8;
   double low, high;  // of the numbers that are kept: the type's, less what Relu and Clip cut off
+
+  bool cuts_off() const {
+    return low > static_cast<double>(least_int(dtype)) ||
+           high < static_cast<double>(greatest_int(dtype));
+  }
 };
 
 class Runner {
  public:
-  explicit Runner(Graph graph);
+  Runner(Graph graph, Numerics numerics);
   Graph run() &&;
 
  private:
@@ -59,6 +65,7 @@ class Runner {
   bool follow_clip(const Node& node, std::vector<double>& range) const;
   std::optional<Tail> tail_of(const Node& node) const;
   std::optional<ValueId> bias_of(const Node& node, const Quantized& x, const Quantized& w);
+  bool rounds_any_bias(const Node& node) const;
   std::optional<ValueId> real_bias_of(const Node& node) const;
 
   ValueId constant(const std::string& name, Tensor tensor);
@@ -87,6 +94,7 @@ class Runner {
   bool run_node(const Node& node);
 
   Graph graph_;
+  const Numerics numerics_;
   std::vector<Node> old_;
   std::vector<ValueId> alias_;                // by value: what an Identity hands on
   std::vector<std::vector<size_t>> readers_;  // by value: old nodes; their number for an output
@@ -94,7 +102,8 @@ class Runner {
   std::map<ValueId, Quantized> dequantized_;  // by value that a Dequantize makes
 };
 
-Runner::Runner(Graph graph) : graph_(std::move(graph)), old_(std::exchange(graph_.nodes, {})) {
+Runner::Runner(Graph graph, Numerics numerics)
+    : graph_(std::move(graph)), numerics_(numerics), old_(std::exchange(graph_.nodes, {})) {
   for (size_t i = 0; i < graph_.values.size(); ++i) alias_.emplace_back(static_cast<int32_t>(i));
   readers_.resize(graph_.values.size());
   done_.assign(old_.size(), false);
@@ -202,10 +211,17 @@ std::optional<Tail> Runner::tail_of(const Node& node) const {
   return tail;
 }
 
+// Whether ONNX Runtime rounds a bias of real numbers to whole steps of the products, however far
+// that moves it: where a Quantize follows.
+bool Runner::rounds_any_bias(const Node& node) const {
+  return numerics_ == Numerics::kOnnxRuntime && tail_of(node).has_value();
+}
+
 // The bias in steps of the products, [outputs]; an invalid id where there is none, nothing where it
 // is no whole number of steps to 2^-20 of itself, as exporters write it (their scale is the product
 // of the other two, rounded to float32). It moves a result by no more than 16 units of the last
-// place of the bias.
+// place of the bias. ONNX Runtime has no such bound: it takes the codes of a Gemm's bias whatever
+// their scale is.
 std::optional<ValueId> Runner::bias_of(const Node& node, const Quantized& x, const Quantized& w) {
   constexpr double kMost = 2147483647;
   if (node.inputs.size() < 3 || !node.inputs[2].valid()) return ValueId{};
@@ -223,14 +239,18 @@ std::optional<ValueId> Runner::bias_of(const Node& node, const Quantized& x, con
     bool same = own.num_elements() == 1 || own.num_elements() == n;
     for (int64_t i = 0; same && i < n; ++i)
       same = close(own.get(own.num_elements() == 1 ? 0 : i), step(i));
-    if (same) return flat(quantized->q);
+    const bool codes_alone = numerics_ == Numerics::kOnnxRuntime && node.op == "Gemm";
+    if (same || codes_alone)
+      return constant(at(quantized->q).name + "/flat", known(quantized->q).reshaped({n}));
   }
   if (!is_known(id) || !is_float(at(id).dtype)) return std::nullopt;
   const Tensor& real = known(id);
+  const bool any = !quantized && rounds_any_bias(node);
   Tensor whole(DType::kInt32, {real.num_elements()});
   for (int64_t i = 0; i < real.num_elements(); ++i) {
     const double q = std::nearbyint(real.get(i) / step(i));
-    if (!(std::abs(q) <= kMost) || !close(q * step(i), real.get(i))) return std::nullopt;
+    if (!(std::abs(q) <= kMost)) return std::nullopt;
+    if (!close(q * step(i), real.get(i)) && !any) return std::nullopt;
     whole.set_int(i, static_cast<int64_t>(q));
   }
   return constant(at(id).name + "/whole", std::move(whole));
@@ -309,9 +329,7 @@ void Runner::finish_with(const Node& like,
                          Attributes attributes) {
   const ValueId out = old_[tail.nodes.back()].outputs[0];
   ValueId made = call(like, std::move(op), std::move(inputs), std::move(attributes));
-  const auto least = static_cast<double>(least_int(tail.dtype));
-  const auto greatest = static_cast<double>(greatest_int(tail.dtype));
-  if (tail.low > least || tail.high < greatest) {
+  if (tail.cuts_off()) {
     const auto bound = [&](double value) {
       Tensor tensor(tail.dtype, {});
       tensor.set(0, value);
@@ -413,7 +431,9 @@ bool Runner::run_binary(const Node& node) {
   if (!x || !y) return false;
   const std::optional<Tail> tail = tail_of(node);
   const DType dtype = at(x->q).dtype;
-  if (!tail || at(y->q).dtype != dtype || tail->dtype != dtype) return false;
+  // ONNX Runtime leaves out a Relu or Clip that changes nothing, and otherwise stops at it.
+  if (!tail || tail->cuts_off()) return false;
+  if (at(y->q).dtype != dtype || tail->dtype != dtype) return false;
   std::vector<ValueId> inputs = inputs_of({*x, *y});
   add_steps_of(*tail, inputs);
   finish_with(node, *tail, "com.microsoft::QLinear" + node.op, inputs, {});
@@ -424,7 +444,7 @@ bool Runner::run_unary(const Node& node) {
   const std::optional<Quantized> x = tensor_operand(node, 0);
   if (!x) return false;
   const std::optional<Tail> tail = tail_of(node);
-  if (!tail || tail->dtype != at(x->q).dtype) return false;
+  if (!tail || tail->cuts_off() || tail->dtype != at(x->q).dtype) return false;
   // Of float32, they compute what stands in the file; dilations are not theirs.
   if (node.attributes.contains("dilations")) return false;
   std::vector<ValueId> inputs = inputs_of({*x});
@@ -506,23 +526,30 @@ void Runner::note(const Node& node) {
 }
 
 bool Runner::run_node(const Node& node) {
-  using Rule = bool (Runner::*)(const Node&);
+  struct Rule {
+    bool (Runner::*run)(const Node&);
+    bool rounds_otherwise;  // than the same operators node by node
+  };
+  // The order of a contraction's sum is open; the others that keep to ONNX round at the same places
+  // as node by node.
   static const std::map<std::string, Rule> kRules = {
-      {"Add", &Runner::run_binary},
-      {"AveragePool", &Runner::run_unary},
-      {"Concat", &Runner::run_concat},
-      {"Conv", &Runner::run_conv},
-      {"Gemm", &Runner::run_gemm},
-      {"GlobalAveragePool", &Runner::run_unary},
-      {"LeakyRelu", &Runner::run_unary},
-      {"MatMul", &Runner::run_matmul},
-      {"Mul", &Runner::run_binary},
-      {"Quantize", &Runner::run_quantize},
-      {"Sigmoid", &Runner::run_unary},
-      {"Softmax", &Runner::run_unary},
+      {"Add", {&Runner::run_binary, true}},
+      {"AveragePool", {&Runner::run_unary, true}},
+      {"Concat", {&Runner::run_concat, false}},
+      {"Conv", {&Runner::run_conv, false}},
+      {"Gemm", {&Runner::run_gemm, false}},
+      {"GlobalAveragePool", {&Runner::run_unary, true}},
+      {"LeakyRelu", {&Runner::run_unary, false}},
+      {"MatMul", {&Runner::run_matmul, false}},
+      {"Mul", {&Runner::run_binary, true}},
+      {"Quantize", {&Runner::run_quantize, false}},
+      {"Sigmoid", {&Runner::run_unary, false}},
+      {"Softmax", {&Runner::run_unary, true}},
   };
   const auto rule = kRules.find(node.op);
-  return rule == kRules.end() ? run_moved(node) : (this->*rule->second)(node);
+  if (rule == kRules.end()) return run_moved(node);
+  if (rule->second.rounds_otherwise && numerics_ == Numerics::kOnnx) return false;
+  return (this->*rule->second.run)(node);
 }
 
 Graph Runner::run() && {
@@ -540,7 +567,7 @@ Graph run_quantized(Graph graph, const PassOptions& options) {
   if (options.target.is_gpu() && options.precision != Precision::kInt8) return graph;
   const bool has_any =
       std::ranges::any_of(graph.nodes, [](const Node& node) { return node.op == "Dequantize"; });
-  return has_any ? Runner(std::move(graph)).run() : std::move(graph);
+  return has_any ? Runner(std::move(graph), options.numerics).run() : std::move(graph);
 }
 
 }  // namespace pruner

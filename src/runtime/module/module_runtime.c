@@ -62,6 +62,8 @@ const char* pruner_module_kernel_precision(int32_t index) {
 
 const char* pruner_module_checked(void) { return pruner_plan.checked; }
 
+const char* pruner_module_numerics(void) { return pruner_plan.numerics; }
+
 PrunerModule* pruner_module_create(int32_t threads) {
   return pruner_plan.executor->create(threads);
 }
@@ -316,6 +318,7 @@ const PrunerModuleApi* pruner_module_api(void) {
       pruner_module_run_shaped,
       pruner_module_kernels_at,
       pruner_module_checked,
+      pruner_module_numerics,
   };
   return &api;
 }

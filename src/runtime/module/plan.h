@@ -146,6 +146,7 @@ typedef struct {
   int64_t num_formulas;
   PrunerKernel formulas; /* of an argument for as many numbers and one with the extents; or NULL */
   const char* checked;   /* pruner_module_checked() */
+  const char* numerics;  /* pruner_module_numerics() */
 } PrunerPlan;
 
 extern const PrunerPlan pruner_plan __attribute__((visibility("hidden")));

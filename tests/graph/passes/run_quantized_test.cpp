@@ -91,10 +91,17 @@ Tensor run(const Graph& graph, const Tensor& input) {
   return (*outputs)[0];
 }
 
+Graph passed(const Graph& graph, Numerics numerics) {
+  return run_quantized(graph, {.numerics = numerics});
+}
+
 // The least and the most by which results of the pass differ from the network as it stands, which
 // rounds float32 sums: nothing on most elements, else `step`. The other passes change nothing.
-std::string quantized(const Graph& graph, double step, bool exact = false) {
-  const Graph after = run_quantized(graph, {});
+std::string quantized(const Graph& graph,
+                      double step,
+                      bool exact = false,
+                      Numerics numerics = Numerics::kOnnx) {
+  const Graph after = passed(graph, numerics);
   const Tensor input = waves(graph[graph.inputs[0]].shape);
   const Tensor expected = run(graph, input), found = run(after, input);
   EXPECT_EQ(found.dtype(), expected.dtype());
@@ -106,7 +113,8 @@ std::string quantized(const Graph& graph, double step, bool exact = false) {
     differ += apart > step * 0.01 ? 1 : 0;
   }
   EXPECT_LE(differ, exact ? 0 : 1 + expected.num_elements() / 50);
-  EXPECT_EQ(values_of(run(run_graph_passes(graph), input)), values_of(found));
+  EXPECT_EQ(values_of(run(run_graph_passes(graph, {.numerics = numerics}), input)),
+            values_of(found));
   return operators(simplify(after));
 }
 
@@ -132,6 +140,41 @@ TEST(RunQuantized, AConvolutionAddsUpProductsOfBytes) {
             "Quantize Pad Conv Add Dequantize");
   EXPECT_EQ(quantized(convolution(padded, {8, 4, 3, 3}, true, DType::kInt8), 0.05),
             "Quantize BitCast Add Conv Cast Mul Quantize Clip Dequantize");
+}
+
+// A product of zero weights and a bias of 10 steps of `bias_step`, which is a constant of real
+// numbers or bytes and their scale.
+Graph bias_alone(bool conv, bool codes, double bias_step, bool tail) {
+  Network n;
+  const ValueId x = n.through(n.input(conv ? Ints{1, 4, 2, 2} : Ints{2, 4}), 0.1, whole(0));
+  const Ints shape = conv ? Ints{1, 4, 1, 1} : Ints{4, 1};
+  const ValueId w =
+      n.dequantize(n.constant(Tensor(DType::kInt8, shape)), real(80), whole(0, DType::kInt8));
+  const ValueId bias = codes ? n.dequantize(n.constant(integers({1}, {10}, DType::kInt32)),
+                                            real(bias_step),
+                                            whole(0, DType::kInt32))
+                             : n.constant(floats({1}, {10 * bias_step}));
+  const ValueId y = n.node(conv ? "Conv" : "Gemm", {x, w, bias});
+  return n.finish(tail ? n.through(y, 1, whole(0)) : y);
+}
+
+// Products are of steps of 0.1 * 80 = 8. The values with --numerics ort are those of onnxruntime
+// 1.31.1, which rounds a bias of real numbers where a Quantize follows, and takes a Gemm's codes.
+TEST(RunQuantized, ABiasIsOnnxRuntimesWhereItIsAskedFor) {
+  for (const bool conv : {true, false}) {
+    for (const bool codes : {true, false}) {
+      for (const bool tail : {true, false}) {
+        const Graph graph = bias_alone(conv, codes, 10, tail);
+        const Tensor input = waves(graph[graph.inputs[0]].shape);
+        const double ort = codes ? (conv ? 100 : 80) : tail ? 96 : 100;
+        const Graph onnx = passed(graph, Numerics::kOnnx);
+        const Graph other = passed(graph, Numerics::kOnnxRuntime);
+        for (const double value : values_of(run(onnx, input))) EXPECT_EQ(value, 100);
+        for (const double value : values_of(run(other, input)))
+          EXPECT_EQ(value, ort) << conv << codes << tail;
+      }
+    }
+  }
 }
 
 // Products are of steps of 0.1 * 80 = 8: a bias of 100 lies between 96 and 104.
@@ -194,8 +237,100 @@ TEST(RunQuantized, SumsAndMeansAreOfSteps) {
   const ValueId a = n.through(x, 0.02, whole(100)), b = n.through(x, 0.013, whole(128));
   const ValueId sum = n.through(n.node("Add", {a, b}), 0.03, whole(120));
   const ValueId mean = n.through(n.node("GlobalAveragePool", {sum}), 0.005, whole(127));
-  const std::string found = quantized(n.finish(mean), 0.005);
+  const Graph graph = n.finish(mean);
+  const std::string found = quantized(graph, 0.005, false, Numerics::kOnnxRuntime);
   EXPECT_EQ(std::ranges::count(found, 'D'), 1) << found;  // the last Dequantize alone
+  quantized(graph, 0, true);
+}
+
+// x and y are the numbers 0 to 255 of one scale, so that `op` of them has every pair.
+Graph all_pairs(const std::string& op, float x_scale, float y_scale, const Tensor& zero) {
+  Network n;
+  const ValueId x = n.input({256, 1});
+  const ValueId a = n.through(x, x_scale, zero);
+  const ValueId b = n.node("Transpose", {a}, {{"perm", Ints{1, 0}}});
+  const ValueId y = n.node(op, {a, n.through(b, x_scale, zero)});
+  return n.finish(n.quantize(y, y_scale, zero));
+}
+
+// What the 65,536 pairs of numbers come to after run_quantized().
+std::vector<double> results_of_pairs(const Graph& graph,
+                                     float x_scale,
+                                     const Tensor& zero,
+                                     Numerics numerics) {
+  Tensor input(DType::kFloat32, {256, 1});
+  for (int64_t i = 0; i < 256; ++i)
+    input.set(i, static_cast<float>(i + least_int(zero.dtype()) - zero.get_int(0)) * x_scale);
+  return values_of(run(passed(graph, numerics), input));
+}
+
+// Node by node, each operator rounds in float32: ONNX's meaning, and the default.
+TEST(RunQuantized, SumsAndProductsRoundAsOnnxOrAsOnnxRuntime) {
+  constexpr float kX = 0.1F;
+  for (const Tensor& zero : {whole(0), whole(117), whole(-3, DType::kInt8)}) {
+    for (const bool add : {true, false}) {
+      const float step = add ? 0.2F : 0.3F;
+      const Graph graph = all_pairs(add ? "Add" : "Mul", kX, step, zero);
+      const std::vector<double> onnx = results_of_pairs(graph, kX, zero, Numerics::kOnnx);
+      const std::vector<double> ort = results_of_pairs(graph, kX, zero, Numerics::kOnnxRuntime);
+      int64_t wrong = 0, differ = 0, place = 0;
+      const int64_t z = zero.get_int(0), least = least_int(zero.dtype());
+      for (int64_t i = 0; i < 256; ++i) {
+        for (int64_t j = 0; j < 256; ++j, ++place) {
+          const float a = static_cast<float>(i + least - z) * kX;
+          const float b = static_cast<float>(j + least - z) * kX;
+          const volatile float real = add ? a + b : a * b;
+          const float steps = std::nearbyint(real / step);
+          const int64_t wanted = std::clamp(static_cast<int64_t>(steps) + z, least, least + 255);
+          const auto at = static_cast<size_t>(place);
+          wrong += onnx[at] == static_cast<double>(wanted) ? 0 : 1;
+          differ += onnx[at] == ort[at] ? 0 : 1;
+          EXPECT_LE(std::abs(onnx[at] - ort[at]), 1);
+        }
+      }
+      EXPECT_EQ(wrong, 0) << add << z;
+      EXPECT_GT(differ, 0) << add << z;
+    }
+  }
+}
+
+// The values are those of onnxruntime 1.31.1 on the same graph.
+TEST(RunQuantized, ASumOfTwoIsOnnxRuntimesWhereItIsAskedFor) {
+  const auto results = [](Numerics numerics) {
+    const Graph graph = all_pairs("Add", 0.1F, 0.2F, whole(0));
+    const std::vector<double> pairs = results_of_pairs(graph, 0.1F, whole(0), numerics);
+    return std::vector{
+        pairs[256 * 1 + 30], pairs[256 * 2 + 45], pairs[256 * 3 + 160], pairs[256 * 3 + 180]};
+  };
+  EXPECT_EQ(results(Numerics::kOnnx), (std::vector<double>{15, 23, 81, 91}));
+  EXPECT_EQ(results(Numerics::kOnnxRuntime), (std::vector<double>{16, 24, 82, 92}));
+}
+
+// A Relu that changes nothing (the zero point is the least number) is no border for ONNX Runtime.
+TEST(RunQuantized, ASumThatIsCutOffIsNotOnnxRuntimesSum) {
+  for (const int64_t zero : {0, 3}) {
+    Network n;
+    const ValueId x = n.input({2, 8});
+    const ValueId a = n.through(x, 0.1, whole(3)), b = n.through(x, 0.05, whole(9));
+    const ValueId y = n.node("Relu", {n.node("Add", {a, b})});
+    const Graph after = passed(n.finish(n.quantize(y, 0.2, whole(zero))), Numerics::kOnnxRuntime);
+    EXPECT_EQ(std::ranges::count(after.nodes, "Relu", &Node::op), zero == 0 ? 0 : 1);
+  }
+}
+
+TEST(RunQuantized, OnnxsMeaningIsThatOfNodeByNodeForEveryOperatorBetweenBytes) {
+  const Attributes window = {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}};
+  const std::pair<const char*, Attributes> ops[] = {{"AveragePool", window},
+                                                    {"GlobalAveragePool", {}},
+                                                    {"LeakyRelu", {{"alpha", 0.3}}},
+                                                    {"Sigmoid", {}},
+                                                    {"Softmax", {{"axis", int64_t{1}}}}};
+  for (const auto& [op, attributes] : ops) {
+    SCOPED_TRACE(op);
+    Network n;
+    const ValueId x = n.through(n.input({2, 6, 5, 5}), 1.0 / 128, whole(120));
+    quantized(n.finish(n.through(n.node(op, {x}, attributes), 0.1, whole(3))), 0, true);
+  }
 }
 
 TEST(RunQuantized, WhatOnlyMovesMovesBytes) {
