@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "graph/functions/attention.h"
+#include "graph/functions/quantized.h"
 #include "graph/functions/rotary.h"
 
 namespace pruner {
@@ -65,18 +66,28 @@ static std::vector<Term> parted(Term x, std::span<const int64_t> extents) {
   return b.add_many("Split", {x, b.integers(extents)}, extents.size(), {{"axis", int64_t{-1}}});
 }
 
-// Queries, keys and values are products with parts of one matrix; the past of both is one tensor.
-static void attention(Body& b) {
+namespace {
+
+/// The inputs that Attention and QAttention share; which of the call's they are.
+struct AttentionInputs {
+  size_t mask, past, bias;  // what is added to the scores
+};
+
+}  // namespace
+
+static constexpr size_t kNoInput = 100;
+
+// Attention of queries, keys and values that lie side by side, [batch, positions, widths of all];
+// the past of keys and values is one tensor.
+static void attend_to_projected(Body& b, Term projected, const AttentionInputs& inputs) {
   const OpCall& call = b.call();
   if (call.integer("do_rotary", 0) != 0)
     return b.fail(Error("do_rotary is not supported; use GroupQueryAttention or RotaryEmbedding"));
-  if (b.has(6) || call.integer("past_present_share_buffer", 0) != 0) {
+  if (call.integer("past_present_share_buffer", 0) != 0) {
     return b.fail(
         Error("past and present in one buffer (past_present_share_buffer) are not supported; "
               "export with a past of its own length"));
   }
-  Term projected = b.add("MatMul", {b.input(0), b.input(1)});
-  if (b.has(2)) projected = projected + b.input(2);
   std::vector<int64_t> sizes = call.integers("qkv_hidden_sizes");
   if (sizes.empty()) sizes.assign(3, projected.extent(2) / 3);
   if (sizes.size() != 3)
@@ -84,25 +95,43 @@ static void attention(Body& b) {
   const std::vector<Term> parts = parted(projected, sizes);
   const auto heads = [&](size_t i) { return split_heads(parts[i], call.integer("num_heads", 0)); };
   AttentionTerms a{heads(0), heads(1), heads(2)};
-  if (b.has(4)) {
+  if (b.has(inputs.past)) {
+    const Term pasts = b.input(inputs.past);
     const auto past = [&](int64_t i) {
-      std::vector<int64_t> shape = b.input(4).shape();
+      std::vector<int64_t> shape = pasts.shape();
       shape.erase(shape.begin());
-      return b.reshape(b.slice(b.input(4), 0, i, i + 1), shape);
+      return b.reshape(b.slice(pasts, 0, i, i + 1), shape);
     };
-    if (b.input(4).rank() != 5)
+    if (pasts.rank() != 5)
       return b.fail(Error("past is ",
-                          print_shape(b.input(4).shape()),
+                          print_shape(pasts.shape()),
                           ", expected [2, batch, heads, positions, width]"));
     a.key = b.concat({past(0), a.key}, 2);
     a.value = b.concat({past(1), a.value}, 2);
   }
   a.scale = call.number("scale", 0);
-  if (b.has(5)) a.bias = b.input(5);
-  if (b.has(3)) add_mask(a, b.input(3));
+  if (b.has(inputs.bias)) a.bias = b.input(inputs.bias);
+  if (b.has(inputs.mask)) add_mask(a, b.input(inputs.mask));
   if (call.integer("unidirectional", 0) != 0) add_causal_mask(a);
   b.output(0, join_heads(attend(a).result));
   if (b.wants(1)) b.output(1, b.concat({b.unsqueeze(a.key, 0), b.unsqueeze(a.value, 0)}, 0));
+}
+
+// Queries, keys and values are products with parts of one matrix.
+static void attention(Body& b) {
+  if (b.has(6))
+    return b.fail(
+        Error("past and present in one buffer (past_sequence_length) are not supported; export "
+              "with a past of its own length"));
+  const Term projected = b.add("MatMul", {b.input(0), b.input(1)});
+  attend_to_projected(b, sum(projected, b.input(2)), {3, 4, 5});
+}
+
+// As Attention, with data and weights of whole numbers; the rest is of reals.
+static void q_attention(Body& b) {
+  const Term projected = quantized_product({b.input(0), scale_input(b, 3), b.input(6)},
+                                           {b.input(1), scale_input(b, 4), b.input(7)});
+  attend_to_projected(b, b.cast(projected, b.input(2).dtype()) + b.input(2), {5, 8, kNoInput});
 }
 
 // MultiHeadAttention's input i, the part of its bias that begins at `start` added: [batch,
@@ -158,6 +187,88 @@ static void multi_head_attention(Body& b) {
   b.output(0, join_heads(attend(a).result));
   b.output(1, a.key);
   b.output(2, a.value);
+}
+
+// The part of a decoder's attention bias that is the query's (0), the key's or the value's, added.
+static Term with_part_of_bias(Body& b, Term x, int64_t part) {
+  if (!b.has(10)) return x;
+  const int64_t begin = part * b.input(0).extent(-1);
+  return x + b.slice(b.input(10), 0, begin, begin + x.extent(-1));
+}
+
+static Result<Unit> check_decoder(const OpCall& call) {
+  if (call.has(9))
+    return Error(
+        "cache_indirection is not supported; export with beams that are put in order "
+        "outside of the model");
+  if (call.has(5) != call.has(6)) return Error("past_key and past_value go together");
+  if (call.has(1) != call.has(2)) return Error("key and value go together");
+  const bool shared = call.integer("past_present_share_buffer", 0) != 0;
+  if (call.has(5) && shared && !call.has(7))
+    return Error("input 7 (past_sequence_length) is missing");
+  if (call.rank(0) != 3 || call.shape(0)[1] != 1)
+    return Error("query is ", print_shape(call.shape(0)), ", expected [batch, 1, heads * width]");
+  if (call.has(5) || (call.has(1) && call.rank(1) == 4)) return Unit{};
+  return Error("past_key is missing, and key is not [batch, heads, positions, width]");
+}
+
+// How many keys a decoder's query has: what its mask or bias says, or what the past that is known
+// does; 0 where the past says so at run time.
+static int64_t total_keys(Body& b) {
+  for (const size_t i : {size_t{3}, size_t{4}})
+    if (b.has(i)) return b.input(i).extent(-1);
+  const std::optional<double> past = b.has(7) ? b.call().scalar(7) : std::nullopt;
+  return past ? static_cast<int64_t>(*past) + 1 : 0;
+}
+
+// The keys and values of a decoder that keeps them: what is new is written behind the past.
+static AttentionTerms with_past(Body& b, Term query, Term key, Term value) {
+  if (b.call().integer("past_present_share_buffer", 0) == 0)
+    return {query, b.concat({b.input(5), key}, 2), b.concat({b.input(6), value}, 2)};
+  const Term past = b.reshape(b.cast(b.input(7), DType::kInt64), {1});
+  const Term first = b.add("Expand", {past, b.integers({{key.extent(0)}})});
+  const auto cache = [&](size_t i, Term fresh) {
+    return b.add("TensorScatter", {b.input(i), fresh, first}, {{"axis", int64_t{2}}});
+  };
+  AttentionTerms a{query, cache(5, key), cache(6, value)};
+  if (total_keys(b) == 0) a.visible = in_window(b.reshape(past, {1, 1}), a.key.extent(2), -1, 0);
+  return a;
+}
+
+// A query of one position, and the keys and values of another text or of those before it.
+static void decoder_masked_attention(Body& b) {
+  const OpCall& call = b.call();
+  if (const Result<Unit> checked = check_decoder(call); !checked.ok())
+    return b.fail(checked.error());
+  const int64_t heads = call.integer("num_heads", 0);
+  std::vector<Term> parts = {b.input(0), b.input(1), b.input(2)};
+  if (!b.has(1)) {
+    const int64_t width = b.input(0).extent(2) / 3;
+    parts = parted(b.input(0), {{width, width, width}});
+  }
+  const auto part = [&](size_t i) {
+    return split_heads(with_part_of_bias(b, parts[i], static_cast<int64_t>(i)), heads);
+  };
+  AttentionTerms a{part(0), parts[1], parts[2]};
+  if (b.has(5)) a = with_past(b, a.query, part(1), part(2));
+  const AttentionTerms kept = a;
+  if (const int64_t total = total_keys(b); b.has(5) && total > 0) {
+    if (total > a.key.extent(2))
+      return b.fail(Error("mask or bias are of ", total, " keys, past_key has ", a.key.extent(2)));
+    a.key = b.slice(a.key, 2, 0, total);
+    a.value = b.slice(a.value, 2, 0, total);
+  }
+  a.scale = call.number("scale", 0);
+  if (b.has(4)) a.bias = b.input(4);
+  if (b.has(3)) add_mask(a, b.input(3));
+  const bool shows = b.wants(3);
+  if (shows && a.visible.valid())
+    return b.fail(computed_at_run_time(call.graph, call.node.inputs[7], "past_sequence_length"));
+  const Attended out = attend(a);
+  b.output(0, join_heads(out.result));
+  b.output(1, kept.key);
+  b.output(2, kept.value);
+  if (shows) b.output(3, out.masked);
 }
 
 namespace {
@@ -282,8 +393,10 @@ static void group_query_attention(Body& b) {
 // clang-format off
 static constexpr Function kOrtAttentionFunctions[] = {
     {"com.microsoft::Attention", 2, 7, "do_rotary:i mask_filter_value:f num_heads:i past_present_share_buffer:i qkv_hidden_sizes:I rotary_embedding_dim:i scale:f unidirectional:i", attention},
+    {"com.microsoft::DecoderMaskedMultiHeadAttention", 1, 11, "mask_filter_value:f num_heads:i output_qk:i past_present_share_buffer:i scale:f", decoder_masked_attention},
     {"com.microsoft::GroupQueryAttention", 1, 16, "causal:i do_rotary:i k_quant_type:s kv_cache_bit_width:i kv_num_heads:i local_window_size:i num_heads:i qk_norm_epsilon:f qk_output:i rotary_interleaved:i scale:f sliding_window_cache:i smooth_softmax:i softcap:f v_quant_type:s", group_query_attention},
     {"com.microsoft::MultiHeadAttention", 1, 10, "mask_filter_value:f num_heads:i scale:f unidirectional:i", multi_head_attention},
+    {"com.microsoft::QAttention", 5, 9, "do_rotary:i mask_filter_value:f num_heads:i past_present_share_buffer:i scale:f unidirectional:i", q_attention},
 };
 // clang-format on
 

@@ -91,7 +91,7 @@ Term quantized(Term x, Term scale, Term zero, DType to) {
   return in_steps(x.body->cast(x, DType::kFloat32), scale, zero, to);
 }
 
-Dynamic dynamically_quantized(Term x) {
+Quantized dynamically_quantized(Term x) {
   Body& b = *x.body;
   std::vector<int64_t> axes(x.shape().size());
   std::iota(axes.begin(), axes.end(), 0);
@@ -257,7 +257,7 @@ static void dequantize_linear(Body& b) {
 }
 
 static void dynamic_quantize_linear(Body& b) {
-  const Dynamic made = dynamically_quantized(b.input(0));
+  const Quantized made = dynamically_quantized(b.input(0));
   b.output(0, made.values);
   b.output(1, made.scale);
   b.output(2, made.zero);

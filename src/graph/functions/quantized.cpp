@@ -6,17 +6,9 @@
 
 namespace pruner {
 
-namespace {
-
-// A quantized tensor as three of a call's inputs: its numbers, their scale and zero point.
-struct Quantized {
-  Term values, scale, zero;
-};
-
-}  // namespace
-
 static Term one(Term value) { return along(value, 0, 0); }
 
+// A quantized tensor as three of a call's inputs: its numbers, their scale and zero point.
 static Quantized quantized_input(Body& b, size_t i) {
   return {b.input(i), one(scale_input(b, i + 1)), one(b.input(i + 2))};
 }
@@ -106,18 +98,29 @@ static bool equal(Term a, Term b) {
   return a.dtype() == b.dtype() && a.constant()->get(0) == b.constant()->get(0);
 }
 
+// As numbers with the scale and the zero point of a result.
+static Term requantized(const Quantized& x, Term scale, Term zero) {
+  if (equal(x.scale, scale) && equal(x.zero, zero)) return x.values;
+  return quantized(reals(x), scale, zero, zero.dtype());
+}
+
 // Scale and zero point of the result, then three inputs for each part.
 static void qlinear_concat(Body& b) {
   const size_t inputs = b.call().num_inputs();
   if (inputs % 3 != 2) return b.fail(Error("takes 2 inputs and 3 for each part, found ", inputs));
   const Term scale = one(divisor_input(b, 0)), zero = one(b.input(1));
   std::vector<Term> parts;
-  for (size_t i = 2; i < inputs; i += 3) {
-    const Quantized part = quantized_input(b, i);
-    const bool same = equal(part.scale, scale) && equal(part.zero, zero);
-    parts.push_back(same ? part.values : quantized(reals(part), scale, zero, zero.dtype()));
-  }
+  for (size_t i = 2; i < inputs; i += 3)
+    parts.push_back(requantized(quantized_input(b, i), scale, zero));
   b.output(0, b.concat(parts, b.call().integer("axis", 0)));
+}
+
+// The condition, x and y with their scales and zero points, scale and zero point of the result.
+static void qlinear_where(Body& b) {
+  const Term scale = one(divisor_input(b, 7)), zero = one(b.input(8));
+  const Term x = requantized(quantized_input(b, 1), scale, zero);
+  const Term y = requantized(quantized_input(b, 4), scale, zero);
+  b.output(0, b.add("Where", {b.input(0), x, y}));
 }
 
 // Exponentials times the whole number of steps in 1 over their sum. Before opset 13 softmax is over
@@ -155,6 +158,7 @@ static constexpr Function kQuantizedFunctions[] = {
     {"com.microsoft::QLinearMul", 7, 8, "", qlinear_mul},
     {"com.microsoft::QLinearSigmoid", 4, 5, "", qlinear_sigmoid},
     {"com.microsoft::QLinearSoftmax", 5, 5, "axis:i opset:i", qlinear_softmax},
+    {"com.microsoft::QLinearWhere", 9, 9, "", qlinear_where},
 };
 
 std::span<const Function> quantized_functions() { return kQuantizedFunctions; }

@@ -29,10 +29,16 @@ Term rounded_with_zero(Term x, Term zero, DType to);
 /// round(x / scale) + zero.
 Term quantized(Term x, Term scale, Term zero, DType to);
 
-/// A tensor as uint8 with the scale and the zero point that its range, which includes 0, asks for.
-struct Dynamic {
+/// Whole numbers with their scale and zero point, which may be left out.
+struct Quantized {
   Term values, scale, zero;
 };
-Dynamic dynamically_quantized(Term x);
+
+/// A tensor as uint8 with the scale and the zero point that its range, which includes 0, asks for.
+Quantized dynamically_quantized(Term x);
+
+/// The product of two matrices of whole numbers as reals. Each row of `a` and column of `b` may
+/// have a scale and a zero point of its own.
+Term quantized_product(const Quantized& a, const Quantized& b);
 
 }  // namespace pruner

@@ -155,25 +155,31 @@ static void q_gemm(Body& b) {
   b.output(0, rounded(real * ratio, by_row(zero, 2), x.dtype()));
 }
 
-// The product of a and b, whose sums are of steps of `scale`, as reals; input `bias` is added.
-static Term real_product(Body& b, Term sums, Term a_scale, Term b_scale, size_t bias) {
+Term quantized_product(const Quantized& a, const Quantized& b) {
+  Body& body = *a.values.body;
+  const Term sums = matrix_product(body, a.values, a.zero, b.values, b.zero);
   const int64_t rank = sums.rank();
-  const Term scale = by_row(a_scale, rank) * by_column(b_scale, rank);
-  const Term real = b.cast(sums, DType::kFloat32) * scale;
-  return b.has(bias) ? real + b.input(bias) : real;
+  const Term scale = by_row(a.scale, rank) * by_column(b.scale, rank);
+  return body.cast(sums, DType::kFloat32) * scale;
+}
+
+// The product with a bias, input `bias` of the call.
+static Term with_bias(Body& b, Term product, size_t bias) {
+  return b.has(bias) ? product + b.input(bias) : product;
 }
 
 // a, b, their scales, their zero points, a bias.
 static void matmul_integer_to_float(Body& b) {
-  const Term sums = matrix_product(b, b.input(0), b.input(4), b.input(1), b.input(5));
-  b.output(0, real_product(b, sums, scale_input(b, 2), scale_input(b, 3), 6));
+  const Term product = quantized_product({b.input(0), scale_input(b, 2), b.input(4)},
+                                         {b.input(1), scale_input(b, 3), b.input(5)});
+  b.output(0, with_bias(b, product, 6));
 }
 
 // a of reals, b, its scale and zero point, a bias.
 static void dynamic_quantize_matmul(Body& b) {
-  const Dynamic a = dynamically_quantized(b.input(0));
-  const Term sums = matrix_product(b, a.values, a.zero, b.input(1), b.input(3));
-  b.output(0, real_product(b, sums, a.scale, scale_input(b, 2), 4));
+  const Term product = quantized_product(dynamically_quantized(b.input(0)),
+                                         {b.input(1), scale_input(b, 2), b.input(3)});
+  b.output(0, with_bias(b, product, 4));
 }
 
 // The taps and channels of a weight that make one sum: w is [co, ci / groups, kernel...].

@@ -1,10 +1,12 @@
 // LSTM, GRU and RNN, unrolled over the steps of the sequence. The products of all inputs with W are
 // one matmul; a step multiplies the state by R and adds its row of those products. That row is
-// gathered by an index, so that every step is the same task.
+// gathered by an index, so that every step is the same task. DynamicQuantizeLSTM multiplies bytes:
+// the inputs have one scale for all steps, the state has a scale for each step.
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
-#include "graph/functions/body.h"
+#include "graph/functions/quantized.h"
 
 namespace pruner {
 namespace {
@@ -71,6 +73,8 @@ struct Direction {
   std::vector<Term> peepholes = {};  // [1, hidden] each, of the gates i, o, f; or none
   Term in_sequence;                  // [steps, batch, 1]: whether a sequence is as long; or none
   State state;
+  std::optional<Quantized> r_bytes = {};  // [hidden, gates * hidden], in place of R
+  Term late_bias = {};                    // what is added after R's products; or none
 
   Term activated(size_t which, Term x) const {
     if (clip > 0) x = b.add("Clip", {x, b.scalar(-clip, x.dtype()), b.scalar(clip, x.dtype())});
@@ -81,8 +85,13 @@ struct Direction {
     if (n == 1) return {x};
     return b.add_many("Split", {x}, static_cast<size_t>(n), {{"axis", int64_t{1}}});
   }
-  /// h * R^T + more, `more` and R's rows being those of the gates [first, last).
+  /// h * R^T + more, `more` and R's rows being those of the gates [first, last). Bytes of R are
+  /// those of all gates.
   Term recurrent(Term h, int64_t first, int64_t last, Term more) const {
+    if (r_bytes) {
+      const Term sum = more + quantized_product(dynamically_quantized(h), *r_bytes);
+      return late_bias.valid() ? sum + late_bias : sum;
+    }
     const bool all = first == 0 && last == gates;
     const Term weights = all ? r : b.slice(r, 0, first * hidden, last * hidden);
     return b.add("Gemm", {h, weights, more}, {{"transB", int64_t{1}}});
@@ -136,6 +145,7 @@ struct Kind {
   int64_t gates;
   std::vector<std::string> activations;  // of one direction, unless the call gives others
   Cell cell;
+  bool quantized = false;  // W and R are bytes, the gates their last dimension
 };
 
 // ONNX: the names of all directions, and for those that take constants the next of alpha and beta.
@@ -172,6 +182,16 @@ Term element(Term x, int64_t d) {
   return x.body->reshape(part, shape);
 }
 
+// Element d of the first dimension, as a constant where x is one.
+Term known_element(Term x, int64_t d) {
+  const std::optional<Tensor>& all = x.constant();
+  if (!all || all->shape().empty()) return element(x, d);
+  Tensor part(all->dtype(), {all->shape().begin() + 1, all->shape().end()});
+  const auto bytes = static_cast<size_t>(part.bytes());
+  std::memcpy(part.data(), static_cast<const std::byte*>(all->data()) + d * bytes, bytes);
+  return x.body->constant(std::move(part));
+}
+
 // Row `step` of [steps, ...], by an index.
 Term row(Term x, int64_t step) {
   Tensor index(DType::kInt64, {});
@@ -187,9 +207,15 @@ class Recurrence {
  private:
   Result<Unit> check();
   Result<Unit> check_shape(size_t i, const char* what, const std::vector<int64_t>& expected) const;
+  Result<Unit> check_weights(int64_t rows) const;
+  Result<Unit> check_bytes(int64_t rows) const;
   Term in_sequence();
   Term initial(size_t i, int64_t d);
   void add_weights(Direction& d, int64_t index);
+  void add_products(Direction& d, int64_t index);
+  void add_bytes(Direction& d, int64_t index);
+  void quantize_inputs(Term in_sequence);
+  Term turned(Term by_step) const;
   std::vector<Term> run(Direction& d);
   Term joined(std::vector<Term> parts, int64_t axis) {
     return parts.size() == 1 ? parts[0] : b_.concat(std::move(parts), axis);
@@ -199,7 +225,8 @@ class Recurrence {
   Kind kind_;
   bool batch_first_ = false;
   int64_t steps_ = 0, batch_ = 0, hidden_ = 0, directions_ = 1;
-  Term x_;  // [steps * batch, inputs]
+  Term x_;             // [steps * batch, inputs]
+  Quantized x_bytes_;  // [steps, batch, inputs], of the quantized kind
 };
 
 Result<Unit> Recurrence::check_shape(size_t i,
@@ -227,10 +254,9 @@ Result<Unit> Recurrence::check() {
   batch_first_ = call.integer("layout", 0) != 0;
   steps_ = call.shape(0)[batch_first_ ? 1 : 0];
   batch_ = call.shape(0)[batch_first_ ? 0 : 1];
-  hidden_ = call.shape(2)[2];
+  hidden_ = call.shape(2)[kind_.quantized ? 1 : 2];
   const int64_t rows = kind_.gates * hidden_;
-  TRY(check_shape(1, "W", {directions_, rows, call.shape(0)[2]}));
-  TRY(check_shape(2, "R", {directions_, rows, hidden_}));
+  TRY(kind_.quantized ? check_bytes(rows) : check_weights(rows));
   TRY(check_shape(3, "B", {directions_, 2 * rows}));
   TRY(check_shape(4, "sequence_lens", {batch_}));
   std::vector<int64_t> state = {directions_, batch_, hidden_};
@@ -246,6 +272,24 @@ Result<Unit> Recurrence::check() {
                  " directions; at most ",
                  kMostSteps,
                  " are unrolled");
+  return Unit{};
+}
+
+Result<Unit> Recurrence::check_weights(int64_t rows) const {
+  TRY(check_shape(1, "W", {directions_, rows, b_.call().shape(0)[2]}));
+  return check_shape(2, "R", {directions_, rows, hidden_});
+}
+
+// Scales and zero points are one for each direction, or one for each of a direction's columns.
+Result<Unit> Recurrence::check_bytes(int64_t rows) const {
+  TRY(check_shape(1, "W", {directions_, b_.call().shape(0)[2], rows}));
+  TRY(check_shape(2, "R", {directions_, hidden_, rows}));
+  static constexpr const char* kSteps[] = {"W_scale", "W_zero_point", "R_scale", "R_zero_point"};
+  for (size_t i = 8; i < 12; ++i) {
+    if (!b_.has(i)) return Error("input ", i, " (", kSteps[i - 8], ") is missing");
+    if (b_.call().rank(i) != 1) TRY(check_shape(i, kSteps[i - 8], {directions_, rows}));
+    if (b_.call().rank(i) == 1) TRY(check_shape(i, kSteps[i - 8], {directions_}));
+  }
   return Unit{};
 }
 
@@ -268,7 +312,7 @@ Term Recurrence::initial(size_t i, int64_t d) {
   return element(batch_first_ ? b_.transpose(given, {1, 0, 2}) : given, d);
 }
 
-void Recurrence::add_weights(Direction& d, int64_t index) {
+void Recurrence::add_products(Direction& d, int64_t index) {
   const int64_t rows = kind_.gates * hidden_;
   std::vector<Term> operands = {x_, element(b_.input(1), index)};
   d.r = element(b_.input(2), index);
@@ -283,6 +327,14 @@ void Recurrence::add_weights(Direction& d, int64_t index) {
   }
   d.products =
       b_.reshape(b_.add("Gemm", operands, {{"transB", int64_t{1}}}), {steps_, batch_, rows});
+}
+
+void Recurrence::add_weights(Direction& d, int64_t index) {
+  if (kind_.quantized) {
+    add_bytes(d, index);
+  } else {
+    add_products(d, index);
+  }
   if (!b_.has(7)) return;
   const Term all = element(b_.input(7), index);
   for (int64_t gate = 0; gate < 3; ++gate)
@@ -290,12 +342,52 @@ void Recurrence::add_weights(Direction& d, int64_t index) {
         b_.reshape(b_.slice(all, 0, gate * hidden_, (gate + 1) * hidden_), {1, hidden_}));
 }
 
+// As ONNX Runtime computes it: steps that no sequence has do not count in the range of the inputs.
+void Recurrence::quantize_inputs(Term in_sequence) {
+  Term x = b_.reshape(x_, {steps_, batch_, x_.extent(1)});
+  if (in_sequence.valid()) {
+    const Term some = b_.reduce("ReduceMax", in_sequence, {{1}});
+    x = b_.add("Where", {some, x, b_.scalar(0, x.dtype())});
+  }
+  x_bytes_ = dynamically_quantized(x);
+}
+
+// Each sequence from its last step to its first, [steps, batch, ...]; what is behind it stays.
+Term Recurrence::turned(Term by_step) const {
+  const Term lengths = b_.cast(b_.input(4), DType::kInt64);
+  return b_.add("ReverseSequence",
+                {by_step, lengths},
+                {{"batch_axis", int64_t{1}}, {"time_axis", int64_t{0}}});
+}
+
+void Recurrence::add_bytes(Direction& d, int64_t index) {
+  const int64_t rows = kind_.gates * hidden_;
+  const auto bytes = [&](size_t i, size_t steps) {
+    return Quantized{known_element(b_.input(i), index),
+                     known_element(b_.input(steps), index),
+                     known_element(b_.input(steps + 1), index)};
+  };
+  Quantized x = x_bytes_;
+  if (d.reverse && d.in_sequence.valid()) x.values = turned(x.values);
+  x.values = b_.reshape(x.values, {steps_ * batch_, x.values.extent(2)});
+  d.products = b_.reshape(quantized_product(x, bytes(1, 8)), {steps_, batch_, rows});
+  d.r_bytes = bytes(2, 10);
+  if (!b_.has(3)) return;
+  const Term bias = known_element(b_.input(3), index);
+  d.late_bias = b_.slice(bias, 0, 0, rows) + b_.slice(bias, 0, rows, 2 * rows);
+}
+
 // What each step gives, in the order of X. A sequence that is over keeps its state and gives zeros.
 std::vector<Term> Recurrence::run(Direction& d) {
   std::vector<Term> made(static_cast<size_t>(steps_));
+  const bool is_turned = kind_.quantized && d.in_sequence.valid();
+  const bool shows_steps = b_.wants(0);
   for (int64_t i = 0; i < steps_; ++i) {
-    const int64_t step = d.reverse ? steps_ - 1 - i : i;
-    State next = kind_.cell(d, row(d.products, step), d.state);
+    const int64_t step = d.reverse && !is_turned ? steps_ - 1 - i : i;
+    State before = d.state;
+    // ONNX Runtime scales a step's states without those of sequences that are over.
+    if (is_turned && shows_steps && i > 0) before.h = made[static_cast<size_t>(i - 1)];
+    State next = kind_.cell(d, row(d.products, step), before);
     made[static_cast<size_t>(step)] = next.h;
     if (d.in_sequence.valid()) {
       const Term in = row(d.in_sequence, step);
@@ -316,6 +408,7 @@ void Recurrence::write() {
   const Term x = b_.input(0);
   x_ = b_.reshape(batch_first_ ? b_.transpose(x, {1, 0, 2}) : x, {steps_ * batch_, x.extent(2)});
   const Term in = in_sequence();
+  if (kind_.quantized) quantize_inputs(in);
   const bool backwards = b_.call().text("direction", "forward") == "reverse";
   const auto each = static_cast<std::ptrdiff_t>(kind_.activations.size());
   std::vector<Term> y, y_h, y_c;
@@ -332,7 +425,9 @@ void Recurrence::write() {
                 .in_sequence = in,
                 .state = {initial(5, i), kind_.gates == 4 ? initial(6, i) : Term{}}};
     add_weights(d, i);
-    y.push_back(b_.reshape(joined(run(d), 0), {steps_, 1, batch_, hidden_}));
+    Term steps = b_.reshape(joined(run(d), 0), {steps_, batch_, hidden_});
+    if (kind_.quantized && d.reverse && d.in_sequence.valid()) steps = turned(steps);
+    y.push_back(b_.reshape(steps, {steps_, 1, batch_, hidden_}));
     y_h.push_back(b_.reshape(d.state.h, {1, batch_, hidden_}));
     if (d.state.c.valid()) y_c.push_back(b_.reshape(d.state.c, {1, batch_, hidden_}));
   }
@@ -347,6 +442,9 @@ void Recurrence::write() {
 }
 
 void lstm(Body& b) { Recurrence(b, {4, {"Sigmoid", "Tanh", "Tanh"}, lstm_cell}).write(); }
+void dynamic_quantize_lstm(Body& b) {
+  Recurrence(b, {4, {"Sigmoid", "Tanh", "Tanh"}, lstm_cell, true}).write();
+}
 void gru(Body& b) { Recurrence(b, {3, {"Sigmoid", "Tanh"}, gru_cell}).write(); }
 void rnn(Body& b) { Recurrence(b, {1, {"Tanh"}, rnn_cell}).write(); }
 
@@ -355,6 +453,7 @@ constexpr Function kRecurrentFunctions[] = {
     {"GRU", 3, 6, "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i layout:i linear_before_reset:i output_sequence:i", gru},
     {"LSTM", 3, 8, "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i input_forget:i layout:i output_sequence:i", lstm},
     {"RNN", 3, 6, "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i layout:i output_sequence:i", rnn},
+    {"com.microsoft::DynamicQuantizeLSTM", 3, 12, "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i input_forget:i", dynamic_quantize_lstm},
 };
 // clang-format on
 

@@ -1,6 +1,8 @@
 #include "graph/onnx/upgrade.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "graph/functions/body.h"
 
@@ -138,8 +140,31 @@ static void resize_by_scales(Node& node) {
   node.attributes["nearest_mode"] = std::string("by_scale");
 }
 
+// Opsets before 7: attributes that had another name or type.
+static void rename_first_attributes(Node& node) {
+  const auto number = [&](const char* name) {
+    const auto it = node.attributes.find(name);
+    const auto* value = it == node.attributes.end() ? nullptr : std::get_if<double>(&it->second);
+    return value == nullptr ? std::nullopt : std::optional(*value);
+  };
+  if (node.op == "Pad" && node.attributes.contains("paddings")) {
+    node.attributes.insert_or_assign("pads", std::move(node.attributes["paddings"]));
+    node.attributes.erase("paddings");
+  }
+  const std::optional<double> p = number("p"), height = number("height_scale"),
+                              width = number("width_scale");
+  const bool pools = node.op == "LpPool" || node.op == "GlobalLpPool";
+  if (pools && p && *p == std::floor(*p)) node.attributes["p"] = static_cast<int64_t>(*p);
+  if (node.op == "Upsample" && height && width) {
+    node.attributes["scales"] = std::vector<double>{1, 1, *height, *width};
+    node.attributes.erase("height_scale");
+    node.attributes.erase("width_scale");
+  }
+}
+
 Result<std::vector<Node>> upgrade_node(Graph& graph, Node node, int64_t opset) {
   const GraphOp* op = find_graph_op(node.op);
+  if (opset < 7) rename_first_attributes(node);
   if (op != nullptr) TRY(move_attributes(graph, node, *op));
   if (node.op == "Constant") TRY(constant_value(node));
   if (node.op == "BatchNormalization" && node.attributes.contains("spatial")) {

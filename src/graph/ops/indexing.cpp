@@ -207,10 +207,11 @@ static StageId lower_reverse_sequence(const OpCall& call, StageSink& to) {
   const int64_t time = *call.axis("time_axis", 0, call.rank());
   const int64_t batch = *call.axis("batch_axis", 1, call.rank());
   const StageId data = to.input(call, 0), lengths = to.input(call, 1);
-  if (to.dag.stage(lengths).is_placeholder())
-    to.dag.stage(lengths).index_bound = call.shape(0)[time] + 1;
+  const int64_t extent = call.shape(0)[time];
+  if (to.dag.stage(lengths).is_placeholder()) to.dag.stage(lengths).index_bound = extent + 1;
   return add_choice(call, to, "T_reverse_sequence", [&](Axes axes) {
-    const Expr length = cast(DType::kInt64, to.dag.at(lengths, {axes[batch]}));
+    // Nobody checks a length that the kernel itself computes.
+    const Expr length = min(cast(DType::kInt64, to.dag.at(lengths, {axes[batch]})), extent);
     std::vector<Expr> at = copy(axes);
     at[time] = select(axes[time] < length, length - 1 - axes[time], axes[time]);
     return to.dag.at(data, at);

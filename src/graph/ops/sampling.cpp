@@ -88,7 +88,8 @@ class GridPoint {
     Expr x = align_ ? g * real((n - 1) / 2) : g * real(n / 2) - real(0.5);
     if (mode_ == "nearest") x = pruner::call(Intrinsic::kRound, {x});
     const double low = align_ ? 0 : -0.5, high = align_ ? n - 1 : n - 0.5;
-    if (padding_ == "border") x = min(max(real(0), x), real(n - 1));
+    // As torch and ONNX Runtime have it, a cubic place stays outside; its taps are held inside.
+    if (padding_ == "border" && mode_ != "cubic") x = min(max(real(0), x), real(n - 1));
     if (padding_ == "reflection" && high > low) {
       // A zigzag between the borders, of which one up and down is a period.
       const double period = 2 * (high - low);

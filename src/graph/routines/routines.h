@@ -106,6 +106,12 @@ typedef struct {
 } PrunerDet;
 void pruner_det(void* const* args, void* workspace, PrunerPool* pool);
 
+/* Inverse: matrices. Workspace: 2 * extent * extent doubles. */
+typedef struct {
+  int64_t dtype, matrices, extent;
+} PrunerInverse;
+void pruner_inverse(void* const* args, void* workspace, PrunerPool* pool);
+
 /* BitwiseAnd, BitwiseOr, BitwiseXor, BitShift: two inputs. */
 typedef enum { kBitAnd, kBitOr, kBitXor, kShiftLeft, kShiftRight, kShiftRightSigned } PrunerBits;
 typedef struct {

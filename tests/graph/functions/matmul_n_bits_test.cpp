@@ -91,5 +91,67 @@ TEST(MatMulNBits, ComputesTheSameFromCodesAndFromFloats) {
   }
 }
 
+// 16 rows of two blocks with scales of 1 and 10, whose codes are their row's number.
+TEST(MatMulNBits, TakesTheBlockOfEachRowFromItsGroupIndex) {
+  const Operand weights = bytes({1, 2, 4}, {0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe});
+  const Operand scales = Operand::weight(floats({1, 2}, {1, 10})), zeros = bytes({1}, {0x31});
+  const auto expect = [&](Ints groups) {
+    const Operand index = Operand::weight(integers({16}, groups, DType::kInt32));
+    const Tensor found = run_op("com.microsoft::MatMulNBits",
+                                {identity(16), weights, scales, zeros, index},
+                                sizes(16, 1, 4, 8));
+    for (int64_t i = 0; i < 16; ++i) {
+      const double row = static_cast<double>(i);
+      EXPECT_EQ(found.get(i), groups[i] == 0 ? row - 1 : (row - 3) * 10);
+    }
+  };
+  expect({0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1});
+  expect({1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0});  // whole blocks in another order
+  expect({1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1});  // blocks of other sizes
+}
+
+TEST(MatMulNBits, RefusesAGroupThatIsNotThere) {
+  const Operand weights = bytes({1, 1, 4}, {0, 0, 0, 0}),
+                scales = Operand::weight(floats({1}, {1}));
+  const Operand index = Operand::weight(integers({8}, {0, 0, 0, 1, 0, 0, 0, 0}, DType::kInt32));
+  EXPECT_EQ(refusal("com.microsoft::MatMulNBits",
+                    {identity(8), weights, scales, Operand::none(), index},
+                    sizes(8, 1, 4, 8)),
+            "node \"it\": g_idx is 1 at row 3, expected 0 to 0");
+}
+
+Attributes bnb4(int64_t k, int64_t n, int64_t type) {
+  return {{"K", k}, {"N", n}, {"block_size", int64_t{16}}, {"quant_type", type}};
+}
+
+// The upper half of a byte comes first. B is [N, K]: its product is with B turned, or with B.
+TEST(MatMulBnb4, StandsForPartsOfTheGreatestOfEachBlock) {
+  const Operand codes = bytes({3}, {0x01, 0x3b, 0x55}), largest = Operand::weight(floats({1}, {2}));
+  const auto run = [&](const Tensor& a, Attributes attributes) {
+    return values_of(run_op("com.microsoft::MatMulBnb4", {a, codes, largest}, attributes));
+  };
+  const double tiny = 2.0 / 192;
+  const Tensor found =
+      run_op("com.microsoft::MatMulBnb4", {identity(3), codes, largest}, bnb4(3, 2, 0));
+  expect_near(found, floats({3, 2}, {0, -2, tiny, 1, 2, 1}));
+  Attributes straight = bnb4(3, 2, 0);
+  straight["transB"] = int64_t{0};
+  expect_near(run_op("com.microsoft::MatMulBnb4", {identity(2), codes, largest}, straight),
+              floats({2, 3}, {0, tiny, 2, -2, 1, 1}));
+  EXPECT_NEAR(run(identity(3), bnb4(3, 2, 1))[0], -2, 1e-6);  // NF4
+  EXPECT_NEAR(run(identity(3), bnb4(3, 2, 1))[1], 2 * 0.33791524, 1e-6);
+}
+
+TEST(MatMulBnb4, SaysWhichOfItsInputsDoesNotFit) {
+  const Operand codes = bytes({2}, {0, 0}), largest = Operand::weight(floats({1}, {1}));
+  EXPECT_EQ(refusal("com.microsoft::MatMulBnb4", {identity(3), codes, largest}, bnb4(3, 2, 0)),
+            "node \"it\": B is 2, expected 3 elements");
+  EXPECT_EQ(refusal("com.microsoft::MatMulBnb4", {identity(2), codes, largest}, bnb4(2, 2, 2)),
+            "node \"it\": quant_type is 2, expected 0 (FP4) or 1 (NF4)");
+  EXPECT_EQ(
+      refusal("com.microsoft::MatMulBnb4", {identity(2), codes, floats({1}, {1})}, bnb4(2, 2, 0)),
+      "node \"it\": absmax is computed at run time; it has to be a constant");
+}
+
 }  // namespace
 }  // namespace pruner

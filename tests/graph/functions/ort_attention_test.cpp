@@ -209,5 +209,60 @@ TEST_F(GroupQueryAttentionTest, SaysWhatHasToBeKnown) {
             "node \"it\": input 5 (seqlens_k) is missing");
 }
 
+// Weights of 1 and 2 steps: queries, keys and values are multiples of the data.
+TEST(QAttention, MultipliesBytes) {
+  const Tensor x = integers({1, 2, 1}, {11, 12}, DType::kUInt8);
+  const Operand w = Operand::weight(integers({1, 3}, {1, 1, 2}, DType::kInt8));
+  const Operand bias = Operand::weight(floats({3}, {0, 0, 1}));
+  const Operand scale = Operand::weight(floats({}, {0.5})), one = Operand::weight(floats({}, {1}));
+  const Operand zero = Operand::weight(integers({}, {10}, DType::kUInt8));
+  const Tensor found = run_op("com.microsoft::QAttention",
+                              {x, w, bias, scale, one, kNone, zero},
+                              {{"num_heads", int64_t{1}}, {"unidirectional", int64_t{1}}});
+  // The data are 0.5 and 1, the values 2 and 3.
+  const double second = 1 / (1 + std::exp(-(1 * 1 - 1 * 0.5)));
+  expect_near(found, floats({1, 2, 1}, {2, 2 + second}));
+  EXPECT_EQ(refusal("com.microsoft::QAttention",
+                    {x, w, bias, scale, one},
+                    {{"num_heads", int64_t{1}}, {"do_rotary", int64_t{1}}}),
+            "node \"it\": do_rotary is not supported; use GroupQueryAttention or RotaryEmbedding");
+}
+
+// The cache has room for three positions, of which the first is written.
+TEST(DecoderMaskedMultiHeadAttention, WritesBehindThePast) {
+  const Attributes attributes = {{"num_heads", int64_t{1}},
+                                 {"past_present_share_buffer", int64_t{1}}};
+  const Tensor query = floats({1, 1, 1}, {1}), key = floats({1, 1, 1}, {0}),
+               value = floats({1, 1, 1}, {4});
+  const Tensor keys = floats({1, 1, 3, 1}, {std::log(3), 9, 9}),
+               values = floats({1, 1, 3, 1}, {8, 9, 9});
+  const Tensor past = integers({1}, {1}, DType::kInt32);
+  for (const Operand& length : {Operand(past), Operand::weight(past)}) {
+    const std::vector<Tensor> found =
+        run_outputs("com.microsoft::DecoderMaskedMultiHeadAttention",
+                    {query, key, value, kNone, kNone, keys, values, length},
+                    3,
+                    attributes);
+    expect_near(found[0], floats({1, 1, 1}, {0.75 * 8 + 0.25 * 4}));
+    expect_near(found[1], floats({1, 1, 3, 1}, {std::log(3), 0, 9}));
+    expect_near(found[2], floats({1, 1, 3, 1}, {8, 4, 9}));
+  }
+  const Operand beams = integers({1, 1, 3}, {0, 0, 0}, DType::kInt32);
+  EXPECT_EQ(refusal("com.microsoft::DecoderMaskedMultiHeadAttention",
+                    {query, key, value, kNone, kNone, keys, values, past, kNone, beams},
+                    attributes),
+            "node \"it\": cache_indirection is not supported; export with beams that are put in "
+            "order outside of the model");
+}
+
+TEST(DecoderMaskedMultiHeadAttention, ReadsAnotherText) {
+  const Tensor query = floats({1, 1, 1}, {1}), keys = floats({1, 1, 2, 1}, {std::log(3), 0}),
+               values = floats({1, 1, 2, 1}, {8, 4});
+  expect_near(run_op("com.microsoft::DecoderMaskedMultiHeadAttention",
+                     {query, keys, values},
+                     {{"num_heads", int64_t{1}}}),
+              floats({1, 1, 1}, {7}));
+}
+
 }  // namespace
 }  // namespace pruner

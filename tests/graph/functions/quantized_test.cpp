@@ -92,5 +92,20 @@ TEST(QLinearSoftmax, IsInStepsOfTheResult) {
       (V{65, 193}));
 }
 
+// What is chosen is rounded to steps of the result: 2 and 8 of 0.5 beside 3 and 5 of 1.
+TEST(QLinearWhere, QuantizesBothAnew) {
+  EXPECT_EQ(values_of(run("QLinearWhere",
+                          {integers({2}, {1, 0}, DType::kBool),
+                           u8({2}, {2, 8}),
+                           real(0.5),
+                           u8({}, {0}),
+                           u8({2}, {3, 5}),
+                           real(1),
+                           u8({}, {1}),
+                           real(1),
+                           u8({}, {4})})),
+            (V{5, 8}));
+}
+
 }  // namespace
 }  // namespace pruner

@@ -122,5 +122,27 @@ TEST(Recurrent, RefusesWhatItCannotUnroll) {
             "node \"it\": W has the shape 1x1x1, expected 1x4x1");
 }
 
+// X is 255 steps of 1 / 255, and so exact; so is the state, which begins with 1.
+TEST(DynamicQuantizeLstm, MultipliesBytes) {
+  const Operand w = Operand::weight(integers({1, 1, 4}, {10, 20, 30, 40}, DType::kInt8));
+  const Operand r = Operand::weight(integers({1, 1, 4}, {1, 2, 3, 4}, DType::kInt8));
+  const Operand zero = Operand::weight(integers({1}, {0}, DType::kInt8));
+  const Operand w_scale = Operand::weight(floats({1}, {0.01}));
+  const Operand r_scale = Operand::weight(floats({1, 4}, {0.1, 0.2, 0.3, 0.4}));
+  const Operand r_zero = Operand::weight(integers({1, 4}, {0, 0, 0, 0}, DType::kInt8));
+  const Tensor one = floats({1, 1, 1}, {1});
+  const std::vector<Tensor> found =
+      run_outputs("com.microsoft::DynamicQuantizeLSTM",
+                  {one, w, r, kNone, kNone, one, one, kNone, w_scale, zero, r_scale, r_zero},
+                  3,
+                  {{"hidden_size", int64_t{1}}});
+  const double in = sigmoid(0.1 + 0.1), out = sigmoid(0.2 + 0.4), forget = sigmoid(0.3 + 0.9),
+               cell = forget + in * std::tanh(0.4 + 1.6);
+  expect_near(found[2], floats({1, 1, 1}, {cell}));
+  expect_near(found[1], floats({1, 1, 1}, {out * std::tanh(cell)}));
+  EXPECT_EQ(refusal("com.microsoft::DynamicQuantizeLSTM", {one, w, r}),
+            "node \"it\": input 8 (W_scale) is missing");
+}
+
 }  // namespace
 }  // namespace pruner

@@ -34,6 +34,22 @@ TEST(Upgrade, FormsOfOldOpsetsAreRead) {
   EXPECT_EQ(values_of(run_old(9, x, "TopK", [](auto& n) { set_int(n, "k", 2); })), (V{2, 1, 3, 1}));
 }
 
+TEST(Upgrade, FirstAttributesHadOtherNamesAndTypes) {
+  using V = std::vector<double>;
+  const Tensor x = floats({1, 1, 1, 2}, {3, 4});
+  const auto padded = run_old(1, x, "Pad", [](auto& n) {
+    set_ints(n, "paddings", {0, 0, 0, 1, 0, 0, 0, 0});
+  });
+  EXPECT_EQ(values_of(padded), (V{0, 3, 4}));
+  const auto larger = run_old(1, x, "Upsample", [](auto& n) {
+    set_float(n, "height_scale", 1);
+    set_float(n, "width_scale", 2);
+  });
+  EXPECT_EQ(values_of(larger), (V{3, 3, 4, 4}));
+  const auto length = run_old(1, x, "GlobalLpPool", [](auto& n) { set_float(n, "p", 2); });
+  EXPECT_NEAR(length.get(0), 5, 1e-6);
+}
+
 TEST(Upgrade, AttributesBecomeInputs) {
   const Tensor x = floats({1, 4}, {-1, 2, -3, 4});
   using V = std::vector<double>;

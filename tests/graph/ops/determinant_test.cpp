@@ -20,5 +20,14 @@ TEST(Det, IsOfEachMatrix) {
               HasSubstr("data of shape 2x3 are no square matrices"));
 }
 
+// The pivot is not on the diagonal.
+TEST(Inverse, IsOfEachMatrix) {
+  const Tensor x = floats({2, 2, 2}, {0, 2, 3, 4, 2, 0, 0, 4});
+  expect_near(run_op("com.microsoft::Inverse", {x}),
+              floats({2, 2, 2}, {-2.0 / 3, 1.0 / 3, 0.5, 0, 0.5, 0, 0, 0.25}));
+  EXPECT_THAT(refusal("com.microsoft::Inverse", {floats({2}, {1, 2})}),
+              HasSubstr("data of shape 2 are no square matrices"));
+}
+
 }  // namespace
 }  // namespace pruner

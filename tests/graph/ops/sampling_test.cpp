@@ -39,6 +39,8 @@ TEST(GridSample, PlacesAndPads) {
   expect_near(at("nearest", "zeros", 1, {-1, 0.3, 1, 1.8}), row({1, 4, 8, 0}));
   // Between 1 and 2 of four Keys' weights are -3/32, 19/32, 19/32 and -3/32.
   expect_near(at("cubic", "zeros", 1, {0}), row({(19 * 6 - 3 * 9) / 32.0}));
+  // Half an element before the first one the pixels are 1, 1, 1 and 2, as torch has it.
+  expect_near(at("cubic", "border", 0, {-1}), row({(19 * 2 - 3 * 3) / 32.0}));
 }
 
 TEST(GridSample, IsTheDataOnItsOwnGrid) {
