@@ -150,6 +150,7 @@ class Prefetcher {
       if (std::ranges::any_of(along, [&](const Expr& index) { return reads(index, loop->var); }))
         bytes *= extent_of(loop->var);
     }
+    if (bytes == 0) return;  // a loop of the tile has no iterations
     const bool by_rounds = in_order && step_.prefetch_bytes == kPrefetchRound;
     if (by_rounds && prefetch_round(read, bytes)) return;
     const int64_t ahead = by_rounds ? kWithoutRounds : step_.prefetch_bytes;
@@ -201,24 +202,26 @@ class Prefetcher {
 Program prefetch(Program program) {
   std::vector<Around> around;
   StmtRewrite at;
-  // Rebuilds what lies inside a loop or a Let, which is known meanwhile.
-  const auto inside = [&](const auto& node, const Around& outer) {
+  // Rebuilds what lies inside a loop or a Let, which is known meanwhile. A statement that stays is
+  // returned as well: for none, rewrite() would go into the statement again, and so twice as often
+  // with each loop around it.
+  const auto inside = [&](const Stmt& s, const auto& node, const Around& outer) {
     around.push_back(outer);
     Stmt body = rewrite(node.body, at);
     around.pop_back();
-    if (body == node.body) return Stmt();
+    if (body == node.body) return s;
     auto made = node;
     made.body = std::move(body);
     return make_stmt(std::move(made));
   };
   at = [&](const Stmt& s) {
     if (const Let* let = std::get_if<Let>(&s->op))
-      return inside(*let, {.var = let->var, .value = let->value});
+      return inside(s, *let, {.var = let->var, .value = let->value});
     const For* loop = std::get_if<For>(&s->op);
     if (loop == nullptr) return Stmt();
     if (loop->prefetch_bytes > 0) return Prefetcher(program, *loop, around).with_prefetches();
     const int64_t extent = program.ranges[static_cast<size_t>(loop->var.value)].second + 1;
-    return inside(*loop, {.var = loop->var, .extent = extent, .kind = loop->kind});
+    return inside(s, *loop, {.var = loop->var, .extent = extent, .kind = loop->kind});
   };
   program.body = rewrite(program.body, at);
   return program;

@@ -10,18 +10,19 @@ namespace {
 struct Product {
   int64_t rows = 1, panels = 1, terms = 8;
   bool packed = true;
+  int64_t vectors = 2;
 };
 
 Program product(const Product& of, int64_t prefetch_bytes) {
   ProgramBuilder b("k");
-  const auto [rows, panels, terms, packed] = of;
+  const auto [rows, panels, terms, packed, vectors] = of;
   const TensorId x = b.input("x", {rows, terms});
   const TensorId w = packed ? b.input("w", {panels, terms, 32}) : b.input("w", {terms, 32});
   const TensorId y = b.output("y", {rows, panels * 32});
   const TensorId sum = b.registers("sum", {32}, 16);
   if (packed) b.program.buffers[1].pack = {{1, 0}, {{1, 32}}};
   const auto tile = [&](const std::function<Stmt(Expr)>& at) {
-    return b.unroll(2, [&](Expr u) {
+    return b.unroll(vectors, [&](Expr u) {
       return b.vectorize(16, 16, [&](Expr lane) { return at(u * Expr(16) + lane); });
     });
   };
@@ -67,6 +68,27 @@ TEST(Prefetch, AsksForRowsSomeStepsAhead) {
   EXPECT_EQ(prefetches(product(rows, 256)), "w[(i2 + 2), 0];w[(i2 + 2), 16];");
   EXPECT_EQ(prefetches(product(rows, 64)), "w[(i2 + 1), 0];w[(i2 + 1), 16];");
   EXPECT_EQ(prefetches(product(rows, 0)), "");
+}
+
+TEST(Prefetch, AsksForNothingWhereNothingIsRead) {
+  for (const int64_t ahead : {int64_t{256}, int64_t{kPrefetchRound}}) {
+    const Program none = product({.rows = 2, .panels = 3, .vectors = 0}, ahead);
+    EXPECT_EQ(print(prefetch(none)).find("prefetch"), std::string::npos);
+  }
+}
+
+// Twice the time for each loop would be years here.
+TEST(Prefetch, GoesOnceIntoEachLoop) {
+  ProgramBuilder b("k");
+  const TensorId y = b.output("y", {1});
+  Stmt body = b.store(y, {Expr(0)}, float_imm(0));
+  for (int i = 0; i < 50; ++i) body = b.serial(1, [&](const Expr&) { return body; });
+  b.program.body = body;
+  walk(b.program.body, [&](const StmtNode& s) {
+    if (const For* loop = std::get_if<For>(&s.op))
+      b.program.ranges[static_cast<size_t>(loop->var.value)] = {0, 0};
+  });
+  EXPECT_EQ(prefetch(b.program).body, b.program.body);
 }
 
 TEST(Prefetch, AsksForPackedOperandsByBytes) {
