@@ -154,27 +154,50 @@ std::optional<Expr> FormulaFinder::as_rounded(std::span<const int64_t> values,
   return std::nullopt;
 }
 
-// A multiple of the product of two or three of what was found: trip counts of fused loops.
+// A multiple of the product of two or three of what was found: trip counts of fused loops. Most
+// products are told from the values at three points; only the others are made.
 std::optional<Expr> FormulaFinder::as_product(std::span<const int64_t> values, bool sum) const {
   std::vector<const Factor*> factors;
   for (const std::vector<Factor>* some : {&products_, &quotients_})
     for (const Factor& factor : *some) factors.push_back(&factor);
+  const auto [least, most] = std::ranges::minmax_element(values);
+  const size_t points[] = {static_cast<size_t>(least - values.begin()),
+                           values.size() / 2,
+                           static_cast<size_t>(most - values.begin())};
+  // Whether v = a * f * g, and + b in a `sum`, at the three points; a and b are any numbers.
+  const auto may_fit = [&](std::span<const int64_t> f, std::span<const int64_t> g) {
+    __int128 v[3], product[3];
+    for (size_t i = 0; i < 3; ++i) {
+      int64_t at = 0;
+      if (__builtin_mul_overflow(f[points[i]], g[points[i]], &at)) return false;
+      product[i] = at;
+      v[i] = values[points[i]];
+    }
+    if (!sum)
+      return v[0] * product[2] == v[2] * product[0] && v[0] * product[1] == v[1] * product[0];
+    return (v[1] - v[0]) * (product[2] - product[0]) == (v[2] - v[0]) * (product[1] - product[0]);
+  };
   // Nothing where the product is no 64-bit number.
-  const auto times = [](const Factor& a, const Factor& b) -> std::optional<Factor> {
-    Factor product{a.form * b.form, std::vector<int64_t>(a.values.size())};
-    for (size_t p = 0; p < a.values.size(); ++p)
-      if (__builtin_mul_overflow(a.values[p], b.values[p], &product.values[p])) return std::nullopt;
+  const auto times = [](std::span<const int64_t> f, std::span<const int64_t> g) {
+    std::optional<std::vector<int64_t>> product(f.size());
+    for (size_t p = 0; p < f.size(); ++p)
+      if (__builtin_mul_overflow(f[p], g[p], &(*product)[p])) return decltype(product)();
     return product;
   };
   for (size_t a = 0; a < factors.size(); ++a) {
     for (size_t b = a; b < factors.size(); ++b) {
-      const std::optional<Factor> two = times(*factors[a], *factors[b]);
+      const auto two = times(factors[a]->values, factors[b]->values);
       if (!two) continue;
-      if (std::optional<Expr> formula = as_multiple(*two, values, sum)) return formula;
+      if (may_fit(factors[a]->values, factors[b]->values)) {
+        const Factor product{factors[a]->form * factors[b]->form, *two};
+        if (std::optional<Expr> formula = as_multiple(product, values, sum)) return formula;
+      }
       for (size_t c = b; c < factors.size(); ++c) {
-        const std::optional<Factor> three = times(*two, *factors[c]);
+        if (!may_fit(*two, factors[c]->values)) continue;
+        const auto three = times(*two, factors[c]->values);
         if (!three) continue;
-        if (std::optional<Expr> formula = as_multiple(*three, values, sum)) return formula;
+        const Factor product{factors[a]->form * factors[b]->form * factors[c]->form, *three};
+        if (std::optional<Expr> formula = as_multiple(product, values, sum)) return formula;
       }
     }
   }
@@ -202,9 +225,9 @@ std::optional<Expr> FormulaFinder::as_linear(std::span<const int64_t> values) co
       const auto greater = [&](const auto& a, const auto& b) {
         return std::abs(a[column]) < std::abs(b[column]);
       };
-      std::iter_swap(rows.begin() + static_cast<int64_t>(column),
-                     std::max_element(
-                         rows.begin() + static_cast<int64_t>(column), rows.end(), greater));
+      std::iter_swap(
+          rows.begin() + static_cast<int64_t>(column),
+          std::max_element(rows.begin() + static_cast<int64_t>(column), rows.end(), greater));
       const double pivot = rows[column][column];
       solved = std::abs(pivot) > 1e-6;
       for (size_t r = 0; r < points && solved; ++r) {
@@ -238,8 +261,8 @@ std::optional<Expr> FormulaFinder::as_scaled(std::span<const int64_t> values) co
     const auto low = static_cast<size_t>(least - base.values.begin()),
                high = static_cast<size_t>(most - base.values.begin());
     if (*least == *most) continue;
-    const double slope = static_cast<double>(values[high] - values[low]) /
-                         static_cast<double>(*most - *least);
+    const double slope =
+        static_cast<double>(values[high] - values[low]) / static_cast<double>(*most - *least);
     if (!(std::abs(slope) < 1e6)) continue;
     for (int64_t d = 2; d <= kMostDenominator; ++d) {
       const auto a = static_cast<int64_t>(std::llround(slope * static_cast<double>(d)));
