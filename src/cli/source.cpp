@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "deploy/tensor_file.h"
+#include "graph/import_cache.h"
 #include "graph/networks/networks.h"
 #include "graph/partition_range.h"
 #include "graph/quantize.h"
@@ -307,11 +308,14 @@ Result<Source> network_source(const SourceOptions& options, const Target& target
   if (!symbols.empty()) {
     if (!options.decode.empty() || !options.states.empty() || options.sizes.cache_length > 0)
       return Error("--dim: a module of several shapes keeps nothing from run to run");
+    // The imports of a range share their weights; what a module is verified by is made anew.
+    SourceOptions shared = options;
+    shared.sizes.cache = std::make_shared<ImportCache>();
     TRY(add_ranges(
         symbols,
-        [cut, options, symbols](const SymbolValues& values,
-                                const std::shared_ptr<const RangeHints>& hints) {
-          return cut(at_extents(options, symbols, values), hints);
+        [cut, shared, symbols](const SymbolValues& values,
+                               const std::shared_ptr<const RangeHints>& hints) {
+          return cut(at_extents(shared, symbols, values), hints);
         },
         target,
         source));

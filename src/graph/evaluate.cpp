@@ -1,5 +1,8 @@
 #include "graph/evaluate.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -7,6 +10,7 @@
 #include <map>
 #include <optional>
 
+#include "graph/folded_constants.h"
 #include "graph/ops/op.h"
 #include "graph/partition.h"
 #include "support/check.h"
@@ -301,6 +305,27 @@ static std::optional<Tensor> fold_weights(const OpCall& call, std::span<const Te
   return concatenated(inputs, {to.dtype, to.shape}, *call.axis("axis", 0, rank));
 }
 
+// What a node does to its inputs, as a text; nothing where an attribute is a tensor.
+static std::optional<std::string> operation_text(const Graph& graph, const Node& node) {
+  std::string text = fmt::format("{} {}", node.op, node.first_output);
+  for (const auto& [name, value] : node.attributes) {
+    if (std::holds_alternative<Tensor>(value)) return std::nullopt;
+    text += ", " + name + " ";
+    std::visit(
+        [&]<typename T>(const T& v) {
+          if constexpr (std::is_same_v<T, std::string> || std::is_arithmetic_v<T>)
+            text += fmt::format("{}", v);
+          else if constexpr (!std::is_same_v<T, Tensor>)
+            text += fmt::format("{}", fmt::join(v, " "));
+        },
+        value);
+  }
+  for (const ValueId id : node.inputs) text += id.valid() ? " +" : " -";
+  for (const ValueId id : node.outputs)
+    text += fmt::format(", {} {}", dtype_name(graph[id].dtype), fmt::join(graph[id].shape, "x"));
+  return text;
+}
+
 std::vector<Tensor> evaluate_constant_node(const Graph& graph, const Node& node) {
   std::vector<Tensor> inputs(node.inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -308,8 +333,16 @@ std::vector<Tensor> evaluate_constant_node(const Graph& graph, const Node& node)
       inputs[i] = *graph[node.inputs[i]].constant;
     }
   }
-  if (std::optional<Tensor> folded = fold_weights({graph, node}, inputs)) return {*folded};
-  return evaluate_node(graph, node, inputs);
+  const auto evaluate = [&]() -> std::vector<Tensor> {
+    if (std::optional<Tensor> folded = fold_weights({graph, node}, inputs)) return {*folded};
+    return evaluate_node(graph, node, inputs);
+  };
+  const bool small = std::ranges::all_of(
+      node.outputs, [&](ValueId id) { return element_count(graph[id].shape) <= kSmall; });
+  const bool is_view = find_graph_op(node.op)->fusion == Fusion::kAlias;
+  if (graph.folded == nullptr || small || is_view) return evaluate();
+  const std::optional<std::string> operation = operation_text(graph, node);
+  return operation ? graph.folded->make(*operation, inputs, evaluate) : evaluate();
 }
 
 template <typename T>

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <string>
 
 #include "graph/graph.h"
 
@@ -17,5 +19,12 @@ class FoundValues {
  private:
   std::map<ValueId, std::string> makers_;  // the operator that finds it
 };
+
+/// Returns the operator whose finds the inputs of `node` are made of, directly or through the nodes
+/// of the graph; nothing where they are made of none.
+std::optional<std::string> finder_of(const Graph& graph, const Node& node);
+
+/// Says that `node` reads what the operator `maker` finds.
+Error reads_found_values(const Graph& graph, const Node& node, const std::string& maker);
 
 }  // namespace pruner

@@ -16,6 +16,8 @@
 
 namespace pruner {
 
+class FoldedConstants;  // graph/folded_constants.h
+
 struct ValueTag {};
 using ValueId = Id<ValueTag>;
 
@@ -76,6 +78,7 @@ struct Graph {
   std::vector<ValueId> outputs;
   std::vector<State> states = {};                // which of both an instance keeps for itself
   std::shared_ptr<const RangeHints> hints = {};  // null: of one shape alone
+  std::shared_ptr<FoldedConstants> folded = {};  // of imports that share a cache; null: none
 
   Value& operator[](ValueId id) { return values[id.value]; }
   const Value& operator[](ValueId id) const { return values[id.value]; }

@@ -14,6 +14,7 @@ namespace pruner {
 
 struct Routine;        // graph/ops/op.h
 struct NetworkRanges;  // graph/partition_range.h
+struct ImportCache;    // graph/import_cache.h
 
 /// A fused group: its DAG's inputs, in the order of dag.inputs(), are these values.
 struct Group {
@@ -121,6 +122,7 @@ struct NetworkOptions {
   std::map<std::string, std::vector<int64_t>> input_shapes;  // --input-shapes name:1x3x224x224,...
   std::map<std::string, int64_t> dims = {};  // --dim name=extent: of an ONNX file's dim_params
   std::map<std::string, GivenConstant> constants = {};  // --constant name=...
+  std::shared_ptr<ImportCache> cache = {};  // of imports of one network; null: they share nothing
 };
 
 /// Reads an .onnx file; errors name the file, the node, what was expected, and every unsupported

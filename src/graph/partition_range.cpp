@@ -6,9 +6,9 @@
 #include <cstring>
 #include <map>
 #include <ranges>
-#include <thread>
 
 #include "support/check.h"
+#include "support/control_group.h"
 #include "support/hash.h"
 #include "support/mend.h"
 #include "support/parallel_for.h"
@@ -52,6 +52,7 @@ std::string difference(const Partition& a, const Partition& b) {
 /// Whether `part` is the box of `whole` that begins with its first element.
 bool is_box_of(const Tensor& part, const Tensor& whole) {
   if (part.dtype() != whole.dtype() || part.shape().size() != whole.shape().size()) return false;
+  if (part.data() == whole.data() && part.shape() == whole.shape()) return true;
   const auto* from = static_cast<const char*>(part.data());
   const auto* in = static_cast<const char*>(whole.data());
   // Rows, of which a last dim is one, are compared at once.
@@ -167,23 +168,33 @@ class Shapes {
   }
   const std::map<SymbolValues, Partition>& all() const { return made_; }
 
-  /// The network at each of these shapes, not kept, for `look`, in their order, until it returns
+  /// Calls `judge`, in several threads, with the network at each of these shapes, which is not
+  /// kept; then `look` with what `judge` returned, in the order of the shapes, until it returns
   /// false.
+  template <typename Judge, typename Look>
   Result<Unit> each(std::span<const SymbolValues> shapes,
-                    const std::function<bool(const SymbolValues&, const Partition&)>& look) const {
+                    const Judge& judge,
+                    const Look& look) const {
+    using Verdict = std::invoke_result_t<Judge, const SymbolValues&, const Partition&>;
     constexpr size_t kBatch = 16;
-    const int jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    const int jobs = usable_cpus();
     for (size_t from = 0; from < shapes.size(); from += kBatch) {
       const std::span some = shapes.subspan(from, std::min(kBatch, shapes.size() - from));
-      std::vector<std::optional<Result<Partition>>> made(some.size());
+      std::vector<std::optional<Result<Verdict>>> judged(some.size());
       parallel_for(std::ssize(some), jobs, [&](int64_t i) {
         const auto at = static_cast<size_t>(i);
-        if (!made_.contains(some[at])) made[at] = at_(some[at]);
+        const auto known = made_.find(some[at]);
+        if (known != made_.end()) {
+          judged[at] = judge(some[at], known->second);
+          return;
+        }
+        const Result<Partition> made = at_(some[at]);
+        judged[at] = made.ok() ? Result<Verdict>(judge(some[at], *made)) : made.error();
       });
       for (size_t i = 0; i < some.size(); ++i) {
-        if (made[i] && !made[i]->ok())
-          return Error("at ", print(symbols_, some[i]), ": ", made[i]->error().message());
-        if (!look(some[i], made[i] ? **made[i] : made_.at(some[i]))) return Unit{};
+        if (!judged[i]->ok())
+          return Error("at ", print(symbols_, some[i]), ": ", judged[i]->error().message());
+        if (!look(some[i], **judged[i])) return Unit{};
       }
     }
     return Unit{};
@@ -350,32 +361,54 @@ class Ranges {
       }
     }
     const std::set<ValueId> read = values_read(range.largest);
+    struct Verdict {
+      std::string problem;  // beside numbers; empty: none
+      uint64_t imported = 0, of_formulas = 0;
+      std::map<std::string, int64_t> varying = {};
+    };
+    const auto judge = [&](const SymbolValues& shape, const Partition& at) {
+      std::map<std::string, int64_t> varying;
+      std::string problem = problem_at(range, read, shape, at, varying);
+      if (!problem.empty()) return Verdict{std::move(problem), 0, 0, std::move(varying)};
+      return Verdict{"", fingerprint(at), formulas.at(shape)};
+    };
     SymbolValues wrong;
     std::string problem;
-    TRY(shapes_.each(open, [&](const SymbolValues& shape, const Partition& at) {
-      const std::string differs = difference(range.largest, at);
-      if (!differs.empty())
-        problem = fmt::format("at {} the network has another structure than at {}: {}",
-                              print(symbols_, shape),
-                              print(symbols_, range.box.max),
-                              differs);
-      for (const ValueId id : read) {
-        const std::optional<Tensor>& own = at.values[id.value].constant;
-        if (!problem.empty() || !own || is_box_of(*own, *range.largest[id].constant)) continue;
-        varying_.emplace(at.values[id.value].name, range.largest[id].constant->num_elements());
-        problem = fmt::format("the constant \"{}\" has other values at {} than at {}",
-                              at.values[id.value].name,
-                              print(symbols_, shape),
-                              print(symbols_, range.box.max));
-      }
+    TRY(shapes_.each(open, judge, [&](const SymbolValues& shape, const Verdict& verdict) {
+      problem = verdict.problem;
+      varying_.insert(verdict.varying.begin(), verdict.varying.end());
       if (!problem.empty()) return false;
-      const uint64_t found = fingerprint(at);
-      imported.emplace(shape, found);
-      if (found != formulas.at(shape)) wrong = shape;
+      imported.emplace(shape, verdict.imported);
+      if (verdict.imported != verdict.of_formulas) wrong = shape;
       return wrong.empty();
     }));
     if (!problem.empty()) return Error(problem);
     return wrong;
+  }
+
+  /// What of the network at a shape is no number and yet another than at the range's greatest
+  /// shape; empty: nothing. Notes the constant that varies, with its elements.
+  std::string problem_at(const PartitionRange& range,
+                         const std::set<ValueId>& read,
+                         const SymbolValues& shape,
+                         const Partition& at,
+                         std::map<std::string, int64_t>& varying) const {
+    const std::string differs = difference(range.largest, at);
+    if (!differs.empty())
+      return fmt::format("at {} the network has another structure than at {}: {}",
+                         print(symbols_, shape),
+                         print(symbols_, range.box.max),
+                         differs);
+    for (const ValueId id : read) {
+      const std::optional<Tensor>& own = at.values[id.value].constant;
+      if (!own || is_box_of(*own, *range.largest[id].constant)) continue;
+      varying.emplace(at.values[id.value].name, range.largest[id].constant->num_elements());
+      return fmt::format("the constant \"{}\" has other values at {} than at {}",
+                         at.values[id.value].name,
+                         print(symbols_, shape),
+                         print(symbols_, range.box.max));
+    }
+    return "";
   }
 
   Result<std::vector<PartitionRange>> shapes_that_matter() {

@@ -2,6 +2,7 @@
 // sequence on every machine. Passed as an Rng&; split() gives an independent stream for a thread.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <span>
 
@@ -20,6 +21,9 @@ class Rng {
   size_t weighted(std::span<const double> weights);
   /// An independent generator; the same calls in the same order give the same streams.
   Rng split() { return Rng(next()); }
+
+  /// Equal generators draw equal numbers from here on.
+  friend auto operator<=>(const Rng&, const Rng&) = default;
 
  private:
   uint64_t state_[4];

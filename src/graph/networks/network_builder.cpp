@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "graph/functions/body.h"
+#include "graph/import_cache.h"
 #include "support/check.h"
 
 namespace pruner {
@@ -11,6 +12,11 @@ namespace pruner {
 NetworkBuilder::NetworkBuilder(std::string name, bool draw_weights)
     : rng_(0), draw_weights_(draw_weights) {
   graph_.name = std::move(name);
+}
+
+void NetworkBuilder::share(std::shared_ptr<ImportCache> cache) {
+  graph_.folded = folded_of(cache);
+  cache_ = std::move(cache);
 }
 
 ValueId NetworkBuilder::add_value(Value value) {
@@ -71,11 +77,11 @@ ValueId NetworkBuilder::random(const std::string& name,
                                double mean,
                                double spread) {
   if (!draw_weights_) return input(name, std::move(shape), DType::kFloat32);
-  Tensor tensor(DType::kFloat32, std::move(shape));
-  for (float& x : tensor.values<float>()) {
-    x = static_cast<float>(mean + spread * (2 * rng_.uniform() - 1));
-  }
-  return constant(name, tensor);
+  const Uniform from{mean, spread};
+  if (cache_ == nullptr) return constant(name, draw(rng_, std::move(shape), from));
+  const Tensor drawn = cache_->draws.draw(rng_, std::move(shape), from);
+  cache_->folded.keep(drawn);
+  return constant(name, drawn);
 }
 
 ValueId NetworkBuilder::weight(const std::string& name,

@@ -36,7 +36,9 @@ class NetworkBuilder {
   /// Without `draw_weights`, random() makes inputs of the network instead of constants.
   explicit NetworkBuilder(std::string name, bool draw_weights = true);
   NetworkBuilder(std::string name, const NetworkOptions& options)
-      : NetworkBuilder(std::move(name), !options.weights_as_inputs) {}
+      : NetworkBuilder(std::move(name), !options.weights_as_inputs) {
+    share(options.cache);
+  }
 
   ValueId input(const std::string& name, std::vector<int64_t> shape, DType dtype);
   /// "input", batch x 3 x size x size.
@@ -83,6 +85,7 @@ class NetworkBuilder {
   Graph finish(std::vector<std::pair<ValueId, std::string>> outputs);
 
  private:
+  void share(std::shared_ptr<ImportCache> cache);
   ValueId add_value(Value value);
   ValueId convolve(const std::string& name, ValueId x, const ConvLayer& layer);
 
@@ -91,6 +94,7 @@ class NetworkBuilder {
   std::vector<int> state_inputs_;                               // of each
   Rng rng_;
   bool draw_weights_;
+  std::shared_ptr<ImportCache> cache_;  // null: weights are drawn for this network alone
 };
 
 }  // namespace pruner

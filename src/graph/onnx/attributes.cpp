@@ -20,7 +20,7 @@ Result<std::optional<Attribute>> Importer::attribute_of(const onnx::AttributePro
     case AttributeProto::STRINGS:
       return {{std::vector<std::string>(proto.strings().begin(), proto.strings().end())}};
     case AttributeProto::TENSOR: {
-      TRY_ASSIGN(Tensor tensor, tensor_of(proto.t()));
+      TRY_ASSIGN(Tensor tensor, file_.tensor_of(proto.t(), false));
       return {{std::move(tensor)}};
     }
     default: return {std::nullopt};

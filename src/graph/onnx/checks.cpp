@@ -88,7 +88,7 @@ class UnknownOperators {
 }  // namespace
 
 Result<Unit> Importer::check_operators(const onnx::GraphProto& graph) const {
-  UnknownOperators unknown(functions_);
+  UnknownOperators unknown(file_.functions());
   unknown.add(graph.node());
   return unknown.check();
 }

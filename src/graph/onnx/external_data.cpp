@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <span>
 
 namespace pruner {
 
@@ -40,29 +41,57 @@ Result<Place> place_of(const onnx::TensorProto& proto) {
   return place;
 }
 
-// Links are followed before the two are compared: one that leads out of the folder does not count
-// as a file in it.
 bool lies_in(const fs::path& file, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first ==
          folder.end();
 }
 
+// The file of that name in the first folder that has it, links followed; `code` says why there is
+// none.
+fs::path found_in(std::span<const fs::path> folders, const fs::path& name, std::error_code& code) {
+  std::error_code first;
+  for (const fs::path& folder : folders) {
+    fs::path file = fs::canonical(folder / name, code);
+    if (!code) return file;
+    if (!first) first = code;
+  }
+  code = first;
+  return {};
+}
+
 }  // namespace
 
+ExternalData ExternalData::beside(const std::string& path) {
+  ExternalData files;
+  const fs::path folder = fs::path(path).parent_path();
+  files.folders_ = {folder.empty() ? "." : folder.string()};
+  std::error_code code;
+  const fs::path real = fs::canonical(path, code);
+  if (!code) files.folders_.push_back(real.parent_path().string());
+  return files;
+}
+
+// Links are followed before file and folders are compared: one that leads out of the folders does
+// not count as a file in them.
 Result<std::shared_ptr<const MappedFile>> ExternalData::open(const std::string& location) {
   if (const auto it = files_.find(location); it != files_.end()) return it->second;
   const auto refused = [&](const auto&... why) {
     return Error("lies in the file \"", location, "\", ", why...);
   };
-  if (folder_.empty()) return refused("but the model was read from no folder");
+  if (folders_.empty()) return refused("but the model was read from no folder");
   const fs::path name(location);
   const bool climbs = std::ranges::find(name, fs::path("..")) != name.end();
   if (name.is_absolute() || climbs) return refused("which is outside the model's folder");
   std::error_code code;
-  const fs::path folder = fs::canonical(folder_, code);
-  const fs::path file = code ? fs::path() : fs::canonical(folder / name, code);
+  std::vector<fs::path> folders;
+  for (const std::string& folder : folders_) {
+    folders.push_back(fs::canonical(folder, code));
+    if (code) return refused("which cannot be read: ", code.message());
+  }
+  const fs::path file = found_in(folders, name, code);
   if (code) return refused("which cannot be read: ", code.message());
-  if (!lies_in(file, folder)) return refused("a link to outside the model's folder");
+  if (std::ranges::none_of(folders, [&](const fs::path& of) { return lies_in(file, of); }))
+    return refused("a link to outside the model's folder");
   // A pipe or a device would wait for its other end.
   if (!fs::is_regular_file(file, code)) return refused("which is no regular file");
   Result<MappedFile> mapped = MappedFile::open(file.string());

@@ -1,5 +1,6 @@
 // The files beside an .onnx file that hold its larger tensors ("external data"), each mapped once.
-// Only files in the model's own folder are read.
+// Only files in the model's own folder are read, and where the .onnx file is a link, those in the
+// folder of the file that it leads to. Hugging Face's cache has such links to a folder of blobs.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "support/mapped_file.h"
 
@@ -23,8 +25,8 @@ class ExternalData {
  public:
   /// Of a model that is no file: it has no folder, and every tensor of other files is an error.
   ExternalData() = default;
-  /// `folder` as in the model's path; empty means the working directory.
-  explicit ExternalData(std::string folder) : folder_(folder.empty() ? "." : std::move(folder)) {}
+  /// Returns the files of the model at `path`.
+  static ExternalData beside(const std::string& path);
 
   /// The `expected` bytes that a tensor with the data location EXTERNAL names. The error says what
   /// is wrong with the file or the place in it, without the tensor's name.
@@ -33,7 +35,7 @@ class ExternalData {
  private:
   Result<std::shared_ptr<const MappedFile>> open(const std::string& location);
 
-  std::string folder_;
+  std::vector<std::string> folders_;  // of the model's path, then of the file that it leads to
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;  // by location
 };
 

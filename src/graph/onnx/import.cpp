@@ -7,7 +7,9 @@
 #include <memory>
 
 #include "graph/evaluate.h"
+#include "graph/found_values.h"
 #include "graph/functions/body.h"
+#include "graph/import_cache.h"
 #include "graph/onnx/checks.h"
 #include "graph/onnx/constructs.h"
 #include "graph/onnx/importer.h"
@@ -68,13 +70,6 @@ Result<ValueId> Importer::define(const std::string& name, NameScope& scope) {
   return id;
 }
 
-Result<Tensor> Importer::tensor_of(const onnx::TensorProto& proto,
-                                   const std::shared_ptr<const void>& owner) {
-  if (const auto it = tensors_.find(&proto); it != tensors_.end()) return it->second;
-  TRY_ASSIGN(Tensor tensor, tensor_from_proto(proto, files_, owner));
-  return tensors_[&proto] = std::move(tensor);
-}
-
 Result<Unit> Importer::check_unfolded(int64_t more) const {
   if (more <= kMostUnfolded - unfolded_) return Unit{};
   return Error("loops and functions unfold to more than ", kMostUnfolded, " nodes");
@@ -87,9 +82,10 @@ Result<Unit> Importer::count_unfolded() {
 }
 
 Result<Unit> Importer::add_initializer(const onnx::TensorProto& proto,
-                                       const std::shared_ptr<const void>& owner,
+                                       bool of_main_graph,
                                        NameScope& scope) {
-  TRY_ASSIGN(Tensor tensor, tensor_of(proto, owner));
+  TRY_ASSIGN(const Tensor tensor, file_.tensor_of(proto, of_main_graph));
+  if (graph_.folded != nullptr) graph_.folded->keep(tensor);
   TRY_ASSIGN(const ValueId id, define(proto.name(), scope));
   graph_[id] = {scope.prefix + proto.name(), tensor.dtype(), tensor.shape(), tensor};
   return Unit{};
@@ -98,9 +94,9 @@ Result<Unit> Importer::add_initializer(const onnx::TensorProto& proto,
 Result<Unit> Importer::add_initializers(const onnx::GraphProto& graph, NameScope& scope) {
   if (graph.sparse_initializer_size() > 0) return Error("sparse initializers are not supported");
   // A function's graph is not of the model's message.
-  const std::shared_ptr<const void> owner = &graph == &model_.graph() ? owner_ : nullptr;
+  const bool is_main = &graph == &model_.graph();
   for (const onnx::TensorProto& proto : graph.initializer()) {
-    TRY(add_initializer(proto, owner, scope));
+    TRY(add_initializer(proto, is_main, scope));
   }
   return Unit{};
 }
@@ -146,7 +142,7 @@ static bool is_sequence(const Entry& entry) {
 Result<Unit> Importer::add_node(const onnx::NodeProto& proto, const Body& body, NameScope& scope) {
   if (scope.depth > 0) TRY(count_unfolded());
   TRY_ASSIGN(std::vector<Entry> inputs, inputs_of(proto, scope));
-  const ModelFunction* function = functions_.find(proto);
+  const ModelFunction* function = file_.functions().find(proto);
   // An Identity of a sequence is no node: as an Optional it hands on what it gets.
   const bool handed_on = proto.op_type() == "Identity" && !inputs.empty() && is_sequence(inputs[0]);
   const Construct* construct = find_construct(handed_on ? "Optional" : operator_name(proto));
@@ -221,7 +217,12 @@ Result<Unit> Importer::infer(Node old, int64_t opset) {
 
 Result<Unit> Importer::append(Node node, int64_t opset) {
   size_t first = graph_.nodes.size();
-  TRY(append_call(graph_, std::move(node), opset));
+  const Node read{node.op, node.name, node.inputs, node.outputs, {}};
+  if (const Result<Unit> made = append_call(graph_, std::move(node), opset); !made.ok()) {
+    // Extents that do not fit may be those of values that only a part is used of.
+    const std::optional<std::string> maker = finder_of(graph_, read);
+    return maker ? reads_found_values(graph_, read, *maker) : made.error();
+  }
   made_by_.resize(graph_.values.size(), -1);
   for (; first < graph_.nodes.size(); ++first) fold(first);
   return Unit{};
@@ -362,50 +363,57 @@ static Result<Unit> check_size(size_t bytes) {
       "data (onnx.save_model(..., save_as_external_data=True))");
 }
 
-// What `read` makes of a model.
-template <typename T>
-static Result<T> read_model(std::shared_ptr<const onnx::ModelProto> model,
-                            bool parsed,
-                            const NetworkOptions& options,
-                            ExternalData files,
-                            Result<T> (Importer::*read)()) {
+static Result<std::shared_ptr<ParsedModel>> made_of(std::shared_ptr<const onnx::ModelProto> model,
+                                                    bool parsed,
+                                                    ExternalData files) {
   if (!parsed) return Error("this is no ONNX model, or a part of one: protobuf cannot parse it");
-  if (!model->has_graph()) return Error("this is no ONNX model: it holds no graph");
-  TRY_ASSIGN(ModelFunctions functions, ModelFunctions::of(*model));
-  Importer importer(std::move(model), std::move(functions), options, files);
-  return (importer.*read)();
+  return ParsedModel::of(std::move(model), std::move(files));
 }
 
 Result<Graph> import_onnx_bytes(std::string_view bytes,
                                 const NetworkOptions& options,
                                 ExternalData files) {
   TRY(check_size(bytes.size()));
-  auto model = std::make_shared<onnx::ModelProto>();
-  const bool parsed = model->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-  return read_model(std::move(model), parsed, options, std::move(files), &Importer::run);
+  auto proto = std::make_shared<onnx::ModelProto>();
+  const bool parsed = proto->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  TRY_ASSIGN(const auto model, made_of(std::move(proto), parsed, std::move(files)));
+  return Importer(*model, options).run();
 }
 
 // Parses a piece at a time: the bytes are in memory once, as the message's.
-template <typename T>
-static Result<T> parse_file(const std::string& path,
-                            const NetworkOptions& options,
-                            Result<T> (Importer::*read)()) {
+static Result<std::shared_ptr<ParsedModel>> parse_file(const std::string& path, bool number) {
+  TRY(MappedFile::open(path));  // the error of what cannot be read or is no file
   std::error_code ignored;
   TRY(check_size(std::filesystem::file_size(path, ignored)));
   std::ifstream in(path, std::ios::binary);
-  auto model = std::make_shared<onnx::ModelProto>();
-  const bool parsed = model->ParseFromIstream(&in);
-  if (parsed && options.number_nodes && model->has_graph()) number_nodes(*model);
-  ExternalData files(std::filesystem::path(path).parent_path().string());
-  return read_model(std::move(model), parsed, options, std::move(files), read);
+  auto proto = std::make_shared<onnx::ModelProto>();
+  const bool parsed = proto->ParseFromIstream(&in);
+  if (parsed && number && proto->has_graph()) number_nodes(*proto);
+  return made_of(std::move(proto), parsed, ExternalData::beside(path));
+}
+
+// The file, which is parsed once where imports share a cache.
+static Result<std::shared_ptr<ParsedModel>> open_model(const std::string& path,
+                                                       const NetworkOptions& options) {
+  if (options.cache == nullptr) return parse_file(path, options.number_nodes);
+  ParsedModels& models = options.cache->models;
+  const std::lock_guard lock(models.mutex);
+  std::shared_ptr<ParsedModel>& known = models.by_file[{path, options.number_nodes}];
+  if (known == nullptr) {
+    TRY_ASSIGN(known, parse_file(path, options.number_nodes));
+  }
+  return known;
 }
 
 template <typename T>
 static Result<T> read_file_as(const std::string& path,
                               const NetworkOptions& options,
                               Result<T> (Importer::*read)()) {
-  TRY(MappedFile::open(path));  // the error of what cannot be read or is no file
-  Result<T> made = parse_file(path, options, read);
+  const auto make = [&]() -> Result<T> {
+    TRY_ASSIGN(const auto model, open_model(path, options));
+    return (Importer(*model, options).*read)();
+  };
+  Result<T> made = make();
   if (!made.ok()) return Error(path, ": ", made.error().message());
   return made;
 }

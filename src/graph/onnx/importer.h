@@ -10,24 +10,19 @@
 #include <set>
 #include <span>
 
-#include "graph/onnx/external_data.h"
-#include "graph/onnx/model_functions.h"
+#include "graph/import_cache.h"
 #include "graph/onnx/names.h"
+#include "graph/onnx/parsed_model.h"
 #include "graph/partition.h"
 
 namespace pruner {
 
 class Importer {
  public:
-  Importer(std::shared_ptr<const onnx::ModelProto> model,
-           ModelFunctions functions,
-           const NetworkOptions& options,
-           ExternalData& files)
-      : owner_(std::move(model)),
-        model_(*owner_),
-        functions_(std::move(functions)),
-        options_(options),
-        files_(files) {}
+  Importer(ParsedModel& file, const NetworkOptions& options)
+      : file_(file), model_(file.proto()), options_(options) {
+    graph_.folded = folded_of(options.cache);
+  }
 
   Result<Graph> run();
   /// The nodes that run() could not read (survey.cpp).
@@ -78,10 +73,8 @@ class Importer {
   Result<Unit> count_unfolded();
   Result<const Body*> body_of(const NodeList& nodes, std::span<const std::string> outputs);
   Result<ValueId> define(const std::string& name, NameScope& scope);
-  Result<Tensor> tensor_of(const onnx::TensorProto& proto,
-                           const std::shared_ptr<const void>& owner = nullptr);
   Result<Unit> add_initializer(const onnx::TensorProto& proto,
-                               const std::shared_ptr<const void>& owner,
+                               bool of_main_graph,
                                NameScope& scope);
   Result<Unit> add_initializers(const onnx::GraphProto& graph, NameScope& scope);
   Result<Unit> add_nodes(const NodeList& nodes, const Body& body, NameScope& scope);
@@ -103,14 +96,11 @@ class Importer {
   void evaluate(ValueId id);
   Result<Unit> add_outputs(const NameScope& scope);
 
-  const std::shared_ptr<const onnx::ModelProto> owner_;  // its initializers are viewed
-  const onnx::ModelProto& model_;
-  ModelFunctions functions_;
+  ParsedModel& file_;
+  const onnx::ModelProto& model_;  // the file's
   const NetworkOptions& options_;
-  ExternalData& files_;
   Graph graph_;
   std::map<const NodeList*, Body> bodies_;
-  std::map<const onnx::TensorProto*, Tensor> tensors_;  // read once, however often unfolded
   // By value: the node that makes it of constants, not evaluated yet; else -1.
   std::vector<int> made_by_;
   int64_t unfolded_ = 0;

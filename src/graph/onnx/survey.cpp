@@ -49,7 +49,7 @@ Result<NodeSurvey> Importer::survey() {
     if (!added.ok()) reasons[name] = added.error().message();
   };
   for (const auto& proto : graph.initializer())
-    note(proto.name(), add_initializer(proto, owner_, scope));
+    note(proto.name(), add_initializer(proto, true, scope));
   for (const auto& input : graph.input()) {
     if (scope.find(input.name()) == nullptr) note(input.name(), add_input(input, scope));
   }

@@ -6,9 +6,12 @@
 // convolution's terms is open. A run of multiplies and adds has a rounding for each; as one
 // multiply and one add of factors that were multiplied in double precision, it has two and one of
 // each factor. Where an operator that jumps reads the result, such a run stays as it is.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "graph/folded_constants.h"
 #include "graph/passes.h"
 #include "graph/rewriter.h"
 #include "graph/step_readers.h"
@@ -91,6 +94,28 @@ static Tensor float_tensor(std::span<const double> values,
   return tensor;
 }
 
+// The weight, whose channels are scaled; each is a run of elements in each of the `outer` blocks.
+static Tensor scaled_weight(const Rewriter& r,
+                            const Tensor& weight,
+                            int64_t outer,
+                            const std::vector<double>& scale) {
+  const auto make = [&]() -> std::vector<Tensor> {
+    Tensor scaled = weight.clone();
+    const auto channels = std::ssize(scale);
+    const int64_t run = scaled.num_elements() / outer / channels;
+    for (int64_t block = 0; block < outer * channels; ++block) {
+      const double factor = scale[block % channels];
+      for (int64_t i = block * run; i < (block + 1) * run; ++i)
+        scaled.set(i, scaled.get(i) * factor);
+    }
+    return {std::move(scaled)};
+  };
+  if (r.graph().folded == nullptr) return make()[0];
+  std::string operation = fmt::format("scaled in {} blocks by ", outer);
+  operation.append(reinterpret_cast<const char*>(scale.data()), scale.size() * sizeof(double));
+  return r.graph().folded->make(operation, std::span(&weight, 1), make)[0];
+}
+
 // The convolution with `a` in its weight and bias; empty when its operands are no constants.
 static std::optional<Node> with_affine(Rewriter& r, const Node& conv, const ScaleShift& a) {
   const bool transposed = conv.op == "ConvTranspose";
@@ -102,12 +127,7 @@ static std::optional<Node> with_affine(Rewriter& r, const Node& conv, const Scal
   const auto channels = static_cast<int64_t>(a.scale.size());
   const int64_t outer = transposed ? weight->shape()[0] : 1;  // [ci, co, k...] or [co, ci, k...]
   if (transposed && weight->shape()[1] != channels) return std::nullopt;  // grouped
-  Tensor scaled = weight->clone();
-  const int64_t run = scaled.num_elements() / outer / channels;
-  for (int64_t block = 0; block < outer * channels; ++block) {
-    const double factor = a.scale[block % channels];
-    for (int64_t i = block * run; i < (block + 1) * run; ++i) scaled.set(i, scaled.get(i) * factor);
-  }
+  Tensor scaled = scaled_weight(r, *weight, outer, a.scale);
   std::vector<double> bias = a.shift;
   for (size_t c = 0; has_bias && c < bias.size(); ++c) {
     bias[c] += r[conv.inputs[2]].constant->get(static_cast<int64_t>(c)) * a.scale[c];

@@ -123,6 +123,33 @@ TEST(ExternalData, StaysInTheModelsFolder) {
   EXPECT_EQ(values_of(m.run()), kSum);
 }
 
+// Hugging Face's cache: snapshots/REVISION/onnx has links to files of one folder, blobs.
+TEST(ExternalData, MayBeLinkedAsTheModelIs) {
+  const ExternalModel m;
+  const auto cache = fs::path(scratch_path("cache"));
+  fs::remove_all(cache);
+  fs::create_directories(cache / "snapshots" / "1" / "onnx");
+  fs::create_directories(cache / "blobs");
+  ASSERT_TRUE(write_file((cache / "blobs" / "ab12").string(), m.model.bytes()).ok());
+  ASSERT_TRUE(write_file((cache / "blobs" / "cd34").string(), m.bytes).ok());
+  const fs::path links = cache / "snapshots" / "1" / "onnx";
+  fs::create_symlink("../../../blobs/ab12", links / "m.onnx");
+  fs::create_symlink("../../../blobs/cd34", links / "weights.bin");
+  EXPECT_TRUE(import_onnx((links / "m.onnx").string(), {}).ok());
+
+  // A link to the model alone: its tensors lie beside the file that it leads to.
+  const fs::path alone = cache / "alone.onnx";
+  fs::create_symlink("blobs/ab12", alone);
+  fs::rename(cache / "blobs" / "cd34", cache / "blobs" / "weights.bin");
+  EXPECT_TRUE(import_onnx(alone.string(), {}).ok());
+
+  fs::rename(cache / "blobs" / "weights.bin", cache / "elsewhere.bin");
+  fs::remove(links / "weights.bin");
+  fs::create_symlink("../../../elsewhere.bin", links / "weights.bin");
+  EXPECT_ERROR(import_onnx((links / "m.onnx").string(), {}),
+               "a link to outside the model's folder");
+}
+
 TEST(ExternalData, SaysWhatIsWrongWithThePlace) {
   ExternalModel m;
   m.set("length", "20");

@@ -236,5 +236,17 @@ TEST(ImportOnnx, ConstantsAreViewsOfTheModel) {
             (std::vector<double>{2, 3, 4, 5}));
 }
 
+// As LLaVA puts features of images in the place of tokens: shapes do not fit, for a reason.
+TEST(ImportOnnx, SaysThatTheDataDecideAnExtent) {
+  OnnxModel model;
+  model.input("mask", {6}, onnx::TensorProto::BOOL).input("text", {6, 2}).input("image", {3, 2});
+  model.output("y").node("NonZero", {"mask"}, {"found"});
+  model.node("Transpose", {"found"}, {"places"});
+  model.node("ScatterND", {"text", "places", "image"}, {"y"});
+  EXPECT_ERROR(import_model(model),
+               "node \"ScatterND_3\": reads what NonZero finds, whose extent the data "
+               "say at run time");
+}
+
 }  // namespace
 }  // namespace pruner
