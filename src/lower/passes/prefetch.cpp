@@ -15,8 +15,9 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kLineBytes = 64;        // of a cache line
-constexpr int64_t kWithoutRounds = 4096;  // bytes ahead where nothing is read again
+constexpr int64_t kLineBytes = 64;                     // of a cache line
+constexpr int64_t kWithoutRounds = 4096;               // bytes ahead where nothing is read again
+constexpr int64_t kMostIterations = int64_t{1} << 30;  // of a round, or rounds
 
 /// A loop around a step, or a Let, whose extent is 0.
 struct Around {
@@ -110,6 +111,9 @@ class Prefetcher {
       const bool moves = std::ranges::any_of(
           rounds.begin, [&](const Expr& index) { return reads(index, at->var); });
       if (at->kind == LoopKind::kParallel || (moves && rounds.count > 1)) break;
+      // The greatest extent of a loop whose bounds are found at run time may be any number.
+      const int64_t so_far = std::max<int64_t>(1, moves ? rounds.steps : rounds.count);
+      if (at->extent > kMostIterations / so_far) break;
       if (moves) {
         add_steps(at->var, at->extent);
       } else {

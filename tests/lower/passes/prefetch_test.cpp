@@ -105,6 +105,17 @@ TEST(Prefetch, AsksForTheNextRoundInParts) {
             std::string::npos);
 }
 
+// As rows that are counted at run time: nobody knows how many rounds there are.
+TEST(Prefetch, CountsNoRoundsOfALoopWithoutABound) {
+  Program program = product({.rows = 2, .panels = 3}, kPrefetchRound);
+  walk(program.body, [&](const StmtNode& s) {
+    const For* loop = std::get_if<For>(&s.op);
+    if (loop == nullptr || loop->kind != LoopKind::kSerial || *as_int(loop->extent) != 2) return;
+    program.ranges[static_cast<size_t>(loop->var.value)].second = int64_t{1} << 62;
+  });
+  EXPECT_EQ(prefetches(program), "w[i0, i2, 1024];w[i0, i2, 1040];");
+}
+
 TEST(Prefetch, AsksForBytesWhereNothingIsReadAgain) {
   const std::string later = "w[i0, i2, 1024];w[i0, i2, 1040];";
   EXPECT_EQ(prefetches(product({.rows = 1, .panels = 3}, kPrefetchRound)), later);
