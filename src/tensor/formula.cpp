@@ -26,7 +26,7 @@ FormulaFinder::FormulaFinder(std::span<const Symbol> symbols,
                              std::vector<SymbolValues> points,
                              std::span<const int64_t> tiles,
                              std::span<const Expr> parts)
-    : points_(std::move(points)) {
+    : points_(std::move(points)), has_parts_(!parts.empty()) {
   const auto add_to = [&](std::vector<Factor>& factors, const Expr& form) {
     factors.push_back(factor_of(form));
   };
@@ -75,7 +75,7 @@ std::optional<Expr> FormulaFinder::find(std::span<const int64_t> values) {
     if (!formula) formula = as_quotient(values, sum);
   }
   if (!formula) formula = as_linear(values);
-  if (!formula) formula = as_scaled(values);
+  if (!formula && !has_parts_) formula = as_scaled(values);
   for (const bool sum : {false, true})
     if (!formula) formula = as_remainder(values, sum);
   if (formula && found_forms_.size() < kMostForms) found_forms_.push_back(factor_of(*formula));
@@ -204,15 +204,35 @@ std::optional<Expr> FormulaFinder::as_product(std::span<const int64_t> values, b
   return std::nullopt;
 }
 
+// The unknowns of linear equations, each a row of factors and then the value, by elimination;
+// nullopt where they do not say all of them.
+static std::optional<std::vector<double>> solve(std::vector<std::vector<double>> rows) {
+  const size_t unknowns = rows[0].size() - 1;
+  for (size_t column = 0; column < unknowns; ++column) {
+    const auto size = [&](const std::vector<double>& row) { return std::abs(row[column]); };
+    std::ranges::swap(rows[column],
+                      *std::ranges::max_element(rows.begin() + column, rows.end(), {}, size));
+    const std::vector<double> pivot = rows[column];
+    if (!(size(pivot) > 1e-6)) return std::nullopt;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const double times = r == column ? 0 : rows[r][column] / pivot[column];
+      for (size_t c = column; c <= unknowns; ++c) rows[r][c] -= times * pivot[c];
+    }
+  }
+  std::vector<double> solution;
+  for (size_t u = 0; u < unknowns; ++u) solution.push_back(rows[u][unknowns] / rows[u][u]);
+  return solution;
+}
+
 // A sum of multiples of the symbols and their products, and a constant: what parts of a joined axis
 // have. The multiples solve linear equations, one a point; what is solved in floats is right if it
 // gives every value.
 std::optional<Expr> FormulaFinder::as_linear(std::span<const int64_t> values) const {
-  const size_t symbols = points_[0].size();
+  constexpr double kMost = 1e12;  // a multiple
+  const size_t symbols = points_[0].size(), points = points_.size();
   // The first products are the symbols alone.
   for (const size_t terms : {symbols, symbols + symbols * (symbols + 1) / 2}) {
-    const size_t unknown = terms + 1, points = points_.size();
-    if (symbols < 2 || points < 2 * unknown) return std::nullopt;
+    if (symbols < 2 || points < 2 * (terms + 1)) return std::nullopt;
     std::vector<std::vector<double>> rows(points);
     for (size_t p = 0; p < points; ++p) {
       for (size_t t = 0; t < terms; ++t)
@@ -220,32 +240,13 @@ std::optional<Expr> FormulaFinder::as_linear(std::span<const int64_t> values) co
       rows[p].push_back(1);
       rows[p].push_back(static_cast<double>(values[p]));
     }
-    bool solved = true;
-    for (size_t column = 0; column < unknown && solved; ++column) {
-      const auto greater = [&](const auto& a, const auto& b) {
-        return std::abs(a[column]) < std::abs(b[column]);
-      };
-      std::iter_swap(
-          rows.begin() + static_cast<int64_t>(column),
-          std::max_element(rows.begin() + static_cast<int64_t>(column), rows.end(), greater));
-      const double pivot = rows[column][column];
-      solved = std::abs(pivot) > 1e-6;
-      for (size_t r = 0; r < points && solved; ++r) {
-        const double times = rows[r][column] / pivot;
-        for (size_t c = column; r != column && c <= unknown; ++c)
-          rows[r][c] -= times * rows[column][c];
-      }
-    }
-    if (!solved) continue;
-    Expr form(0);
-    for (size_t t = 0; t < terms; ++t) {
-      const double multiple = rows[t][unknown] / rows[t][t];
-      if (!(std::abs(multiple) < 1e12)) return std::nullopt;
-      form = form + products_[t].form * Expr(static_cast<int64_t>(std::llround(multiple)));
-    }
-    const double constant = rows[terms][unknown] / rows[terms][terms];
-    if (!(std::abs(constant) < 1e15)) return std::nullopt;
-    form = form + Expr(static_cast<int64_t>(std::llround(constant)));
+    const std::optional<std::vector<double>> solution = solve(std::move(rows));
+    if (!solution) continue;
+    if (!std::ranges::all_of(*solution, [](double n) { return std::abs(n) < kMost; }))
+      return std::nullopt;
+    Expr form(static_cast<int64_t>(std::llround(solution->back())));
+    for (size_t t = terms; t-- > 0;)
+      form = products_[t].form * Expr(static_cast<int64_t>(std::llround((*solution)[t]))) + form;
     if (fits(form, values)) return form;
   }
   return std::nullopt;

@@ -25,7 +25,8 @@ class FormulaFinder {
   /// Points as generic_points() gives them: each has an extent of each symbol. Formulas have
   /// variable i for symbol i.
   /// `parts`: formulas that are known to stand among the factors of others; `tiles`: what is known
-  /// to divide extents and parts, rounded up.
+  /// to divide extents and parts, rounded up. Where parts are known, the extents of axes are among
+  /// them, and no number is taken for such a one by itself (as_scaled()).
   FormulaFinder(std::span<const Symbol> symbols,
                 std::vector<SymbolValues> points,
                 std::span<const int64_t> tiles = {},
@@ -61,6 +62,7 @@ class FormulaFinder {
   bool fits(const Expr& form, std::span<const int64_t> values) const;
 
   std::vector<SymbolValues> points_;
+  bool has_parts_;
   std::vector<Factor> products_;     // of symbols
   std::vector<Factor> quotients_;    // that are known, and that were found so far
   std::vector<Factor> found_forms_;  // whole formulas that were found: windows of windows
