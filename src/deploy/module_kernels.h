@@ -23,7 +23,7 @@ struct ModuleKernel {
   std::string precision;              // precision_of(); empty: a routine
   std::vector<SymbolBox> boxes = {};  // of the shapes that it is for; none: all
   Candidate candidate = {};           // its schedule
-  bool keeps_bounds = false;          // as of Space
+  bool keeps_bounds = false;          // its program was lowered so (lower.h)
   SymbolValues origin = {};           // the shape that this is for, where it is one of a range's
 };
 /// What a group is computed by: one kernel, or some over a range of shapes, with like arguments.

@@ -56,7 +56,7 @@ struct Option {
   SymbolValues origin;
   Candidate candidate;
   RangeProgram made;
-  bool keeps_bounds = false;        // as of Space
+  bool keeps_bounds = false;        // the program was lowered so (lower.h)
   std::optional<size_t> like = {};  // the option that it is but for rows in registers
 };
 
@@ -555,7 +555,7 @@ class Chooser {
   const std::vector<SymbolValues> shapes_;        // at which schedules are looked for and measured
   std::vector<SymbolValues> judged_;              // ... and compared
   std::optional<std::vector<PackSpec>> packing_;  // that there has to be
-  bool keeps_bounds_ = false;                     // as of Space, where nothing else is a program
+  bool keeps_bounds_ = false;  // programs are lowered so, as none is one of the box otherwise
   std::vector<Option> options_;
   std::map<SymbolValues, Task> tasks_;
   std::map<std::pair<size_t, SymbolValues>, Times> times_known_;  // by option

@@ -20,7 +20,7 @@ struct RangeKernel {
   // The schedule that it is of: a candidate of the task at a shape. Without a shape: of one shape.
   SymbolValues origin = {};
   Candidate candidate = {};
-  bool keeps_bounds = false;  // as of Space
+  bool keeps_bounds = false;  // the program was lowered so (lower.h)
 };
 inline constexpr size_t kMostRangeKernels = 4;
 

@@ -15,7 +15,7 @@ namespace pruner {
 
 class Lowering : private ProgramParts {
  public:
-  /// `keeps_bounds`: as of Space.
+  /// lower() says what `keeps_bounds` is.
   Lowering(const Sketch& sketch, const LoopNest& nest, std::string name, bool keeps_bounds = false)
       : sketch_(sketch), dag_(sketch.dag), nest_(nest), keeps_bounds_(keeps_bounds) {
     program_.name = std::move(name);

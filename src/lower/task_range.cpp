@@ -35,13 +35,11 @@ const Space& TaskRange::space_at(const SymbolValues& values) {
 
 std::optional<TaskRange::Carried> TaskRange::carry(const SymbolValues& from,
                                                    const Candidate& candidate,
-                                                   const SymbolValues& to,
-                                                   bool keeps_bounds) {
-  std::unique_ptr<Space>& space = carried_[{to, keeps_bounds}];
+                                                   const SymbolValues& to) {
+  std::unique_ptr<Space>& space = carried_[to];
   if (!space) {
     space = std::make_unique<Space>(space_at(to));
     space->any_tiles = true;
-    space->keeps_bounds = keeps_bounds;
   }
   std::optional<Candidate> carried = carry_over(space_at(from), candidate, *space);
   if (!carried) return std::nullopt;
@@ -159,10 +157,9 @@ class RangeLowering {
   const Program* program_at(const SymbolValues& values) {
     const auto [at, is_new] = programs_.try_emplace(values);
     if (!is_new) return at->second.get();
-    const std::optional<TaskRange::Carried> carried =
-        task_.carry(origin_, candidate_, values, keeps_bounds_);
+    const std::optional<TaskRange::Carried> carried = task_.carry(origin_, candidate_, values);
     if (!carried) return nullptr;
-    Result<Program> program = lower(*carried->space, carried->candidate, name_);
+    Result<Program> program = lower(*carried->space, carried->candidate, name_, {}, keeps_bounds_);
     if (program.ok()) at->second = std::make_unique<Program>(*std::move(program));
     return at->second.get();
   }

@@ -31,15 +31,14 @@ class TaskRange {
   Task task_at(std::span<const int64_t> values) const;
   const Space& space_at(const SymbolValues& values);
   /// Of a schedule of one shape what it is at another, with a space that has it and lives as long
-  /// as this, and which has `keeps_bounds`. nullopt: it is none there (carry_over()).
+  /// as this. nullopt: it is none there (carry_over()).
   struct Carried {
     const Space* space;
     Candidate candidate;
   };
   std::optional<Carried> carry(const SymbolValues& from,
                                const Candidate& candidate,
-                               const SymbolValues& to,
-                               bool keeps_bounds = false);
+                               const SymbolValues& to);
 
  private:
   std::vector<Symbol> symbols_;
@@ -48,8 +47,7 @@ class TaskRange {
   Target target_;
   std::string name_;
   std::vector<std::string> forms_;
-  std::map<SymbolValues, std::unique_ptr<Space>> spaces_;
-  std::map<std::pair<SymbolValues, bool>, std::unique_ptr<Space>> carried_;
+  std::map<SymbolValues, std::unique_ptr<Space>> spaces_, carried_;
 };
 
 /// One program for the shapes of a box.
@@ -61,7 +59,7 @@ struct RangeProgram {
 /// The program of a schedule, `candidate` of the task's space at `origin`, for as much of the box
 /// `within` as it has one for: what is left out is at the small end, where a tile is longer than
 /// its axis or a vector than its row. `shown` are shapes whose programs are among those that the
-/// one is made from, as where it was found wrong before. `keeps_bounds`, as of Space, makes a
+/// one is made from, as where it was found wrong before. `keeps_bounds` (lower.h) makes a
 /// slower program, which more schedules have. The error says why there is none.
 Result<RangeProgram> lower_over_range(TaskRange& task,
                                       const SymbolValues& origin,

@@ -68,9 +68,6 @@ struct Space {
   std::vector<Sketch> sketches;
   std::vector<SketchId> drawn;  // those that sample() draws from: all, or some forms'
   bool any_tiles = false;       // on a CPU tiles may be of any extent, however much they overlap
-  // On a CPU programs keep every bound that an open axis decides, so that they are one text at all
-  // of its extents: where padding is read, nothing is proven from the extent of one shape.
-  bool keeps_bounds = false;
 
   const Sketch& operator[](SketchId id) const { return sketches[id.value]; }
 };
