@@ -1,29 +1,14 @@
 /* Det, by elimination with the largest pivot of each column. */
-#include <string.h>
-
 #include "graph/routines/elements.h"
-
-static double size_of(double x) { return x < 0 ? -x : x; }
-
-/* The row at or below `at` whose element of that column is the largest. */
-static int64_t pivot_row(const double* a, int64_t n, int64_t at) {
-  int64_t best = at;
-  for (int64_t row = at + 1; row < n; row++)
-    if (size_of(a[row * n + at]) > size_of(a[best * n + at])) best = row;
-  return best;
-}
+#include "graph/routines/elimination.h"
 
 /* Of a matrix, which changes. */
 static double determinant(double* a, int64_t n) {
   double product = 1;
   for (int64_t at = 0; at < n; at++) {
-    const int64_t pivot = pivot_row(a, n, at);
+    const int64_t pivot = pruner_pivot_row(a, n, at);
     if (a[pivot * n + at] == 0) return 0;
-    for (int64_t i = at; i < n && pivot != at; i++) {
-      const double above = a[at * n + i];
-      a[at * n + i] = a[pivot * n + i];
-      a[pivot * n + i] = above;
-    }
+    pruner_exchange_rows(a, n, at, at, pivot);
     product *= pivot == at ? a[at * n + at] : -a[at * n + at];
     for (int64_t row = at + 1; row < n; row++) {
       const double factor = a[row * n + at] / a[at * n + at];

@@ -1,23 +1,6 @@
 /* Inverse, by elimination with the largest pivot of each column. */
 #include "graph/routines/elements.h"
-
-static double size_of(double x) { return x < 0 ? -x : x; }
-
-/* The row at or below `at` whose element of that column is the largest. */
-static int64_t pivot_row(const double* a, int64_t n, int64_t at) {
-  int64_t best = at;
-  for (int64_t row = at + 1; row < n; row++)
-    if (size_of(a[row * n + at]) > size_of(a[best * n + at])) best = row;
-  return best;
-}
-
-static void exchange_rows(double* a, int64_t n, int64_t one, int64_t other) {
-  for (int64_t i = 0; i < n && one != other; i++) {
-    const double kept = a[one * n + i];
-    a[one * n + i] = a[other * n + i];
-    a[other * n + i] = kept;
-  }
-}
+#include "graph/routines/elimination.h"
 
 /* Row `to` of n elements less `factor` times row `from`. */
 static void subtract_row(double* a, int64_t n, int64_t to, int64_t from, double factor) {
@@ -28,9 +11,9 @@ static void subtract_row(double* a, int64_t n, int64_t to, int64_t from, double 
    without an inverse divides by 0, so that `made` holds infinities or NaN. */
 static void invert(double* a, double* made, int64_t n) {
   for (int64_t at = 0; at < n; at++) {
-    const int64_t pivot = pivot_row(a, n, at);
-    exchange_rows(a, n, at, pivot);
-    exchange_rows(made, n, at, pivot);
+    const int64_t pivot = pruner_pivot_row(a, n, at);
+    pruner_exchange_rows(a, n, 0, at, pivot);
+    pruner_exchange_rows(made, n, 0, at, pivot);
     const double diagonal = a[at * n + at];
     for (int64_t i = 0; i < n; i++) {
       a[at * n + i] /= diagonal;
