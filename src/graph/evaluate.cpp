@@ -32,10 +32,8 @@ std::string node_label(const Graph& graph, const Node& node) {
 
 // Shape and Size need no values, the others of kConstant need all.
 bool is_constant_call(const Graph& graph, const Node& node) {
-  const auto is_computed = [&](ValueId id) {
-    return graph.hints->computed.contains(graph[id].name);
-  };
-  if (graph.hints != nullptr && std::ranges::any_of(node.outputs, is_computed)) return false;
+  const auto is_computed = [&](ValueId id) { return graph.is_computed(graph[id]); };
+  if (std::ranges::any_of(node.outputs, is_computed)) return false;
   if (node.op == "Shape" || node.op == "Size") return true;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
     return !id.valid() || graph[id].constant.has_value();

@@ -80,6 +80,14 @@ struct Graph {
   std::shared_ptr<const RangeHints> hints = {};  // null: of one shape alone
   std::shared_ptr<FoldedConstants> folded = {};  // of imports that share a cache; null: none
 
+  bool keeps_all() const { return hints != nullptr && hints->keeps_all; }
+  bool is_literal(const Value& value) const {
+    return hints != nullptr && hints->literals.contains(value.name);
+  }
+  bool is_computed(const Value& value) const {
+    return hints != nullptr && hints->computed.contains(value.name);
+  }
+
   Value& operator[](ValueId id) { return values[id.value]; }
   const Value& operator[](ValueId id) const { return values[id.value]; }
 };

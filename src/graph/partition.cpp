@@ -72,8 +72,7 @@ class GroupLowering {
     const auto [it, fresh] = stages_.try_emplace(id);
     if (!fresh) return it->second;
     const Value& value = graph_[id];
-    if (value.constant && graph_.hints != nullptr && graph_.hints->literals.contains(value.name))
-      return it->second = literal(value);
+    if (value.constant && graph_.is_literal(value)) return it->second = literal(value);
     inputs_.push_back(id);
     return it->second = dag_.placeholder(placeholder_name(call, i, anchor_ >= 0),
                                          value.shape,
@@ -84,19 +83,15 @@ class GroupLowering {
   // A few numbers in the code: one, or a choice by the place in row-major order.
   StageId literal(const Value& value) {
     const Tensor& tensor = *value.constant;
-    const auto number = [&](int64_t i) {
-      return is_float(value.dtype) ? float_imm(tensor.get(i), value.dtype)
-                                   : int_imm(tensor.get_int(i), value.dtype);
-    };
     return dag_.compute(
         "T_literal",
         value.shape,
         [&](std::span<const Expr> axes) {
           Expr place(0);
           for (size_t d = 0; d < axes.size(); ++d) place = place * Expr(value.shape[d]) + axes[d];
-          Expr chosen = number(tensor.num_elements() - 1);
+          Expr chosen = immediate_of(tensor, tensor.num_elements() - 1);
           for (int64_t i = tensor.num_elements() - 1; i-- > 0;)
-            chosen = select(binary(BinaryOp::kEq, place, Expr(i)), number(i), chosen);
+            chosen = select(binary(BinaryOp::kEq, place, Expr(i)), immediate_of(tensor, i), chosen);
           return chosen;
         },
         "injective");
@@ -208,9 +203,8 @@ Result<Partition> partition(Graph graph,
   // Before the passes, which drop the Shape of such a value for the extents that it has room for.
   FoundValues found;
   for (const Node& node : graph.nodes) TRY(found.add(graph, node));
-  if (graph.hints != nullptr)
-    for (Value& value : graph.values)
-      if (graph.hints->computed.contains(value.name)) value.constant.reset();
+  for (Value& value : graph.values)
+    if (graph.is_computed(value)) value.constant.reset();
   graph = run_graph_passes(std::move(graph), {target, precision, numerics});
   for (const Node& node : graph.nodes) {
     if (!target.is_gpu() || find_graph_op(node.op)->routine == nullptr) continue;

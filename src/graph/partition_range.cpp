@@ -215,6 +215,52 @@ class Shapes {
   std::map<SymbolValues, Partition> made_;
 };
 
+/// Constants that groups or outputs read and whose values at a shape are no box of those at the
+/// greatest, which has the same structure: their names there, and their elements at the greatest.
+using Varying = std::vector<std::pair<std::string, int64_t>>;
+Varying varying_constants(const Partition& largest, const Partition& at) {
+  std::set<ValueId> read = values_read(largest);
+  for (const ValueId output : largest.outputs) read.insert(largest.storage_of(output).owner);
+  Varying varying;
+  for (const ValueId id : read) {
+    const PlannedValue& own = at.values[id.value];
+    if (own.constant && !is_box_of(*own.constant, *largest[id].constant))
+      varying.emplace_back(own.name, largest[id].constant->num_elements());
+  }
+  return varying;
+}
+
+/// The range that partitions of one structure, at some points, are of; or the number without a
+/// formula.
+Result<PartitionRange> generalize(std::span<const Symbol> symbols,
+                                  const SymbolBox& box,
+                                  std::span<const Partition* const> at_points,
+                                  const std::vector<SymbolValues>& points,
+                                  Partition largest) {
+  FormulaFinder finder(symbols, points);
+  PartitionRange range{box, std::move(largest), {}, {}};
+  for (size_t v = 0; v < range.largest.values.size(); ++v) {
+    const PlannedValue& value = range.largest.values[v];
+    std::vector<Expr>& shape = range.shapes.emplace_back();
+    for (size_t d = 0; d < value.shape.size(); ++d) {
+      std::vector<int64_t> extents;
+      for (const Partition* at : at_points) extents.push_back(at->values[v].shape[d]);
+      const std::optional<Expr> formula = finder.find(extents);
+      if (!formula)
+        return Error("axis ", d, " of \"", value.name, "\" is no formula of the dimensions");
+      shape.push_back(*formula);
+    }
+  }
+  for (size_t g = 0; g < range.largest.groups.size(); ++g) {
+    std::vector<const ComputeDag*> dags;
+    for (const Partition* at : at_points) dags.push_back(&at->groups[g].dag);
+    Result<DagRange> dag = DagRange::of(dags, finder);
+    if (!dag.ok()) return Error(range.largest.groups[g].name, ": ", dag.error().message());
+    range.dags.push_back(*std::move(dag));
+  }
+  return range;
+}
+
 class Ranges {
  public:
   Ranges(std::span<const Symbol> symbols, const PartitionAt& at)
@@ -320,7 +366,11 @@ class Ranges {
         TRY_ASSIGN(const Partition* at, shapes_.at(point));
         at_points.push_back(at);
       }
-      for (const Partition* at : at_points) TRY(check_constants(largest, *at));
+      for (const Partition* at : at_points) {
+        if (const std::string differs = difference(largest, *at); !differs.empty())
+          return Error("the network has another structure at other shapes: ", differs);
+        TRY(none_varies(varying_constants(largest, *at), "at other shapes"));
+      }
       TRY_ASSIGN(PartitionRange range, generalize(symbols_, box, at_points, points, largest));
       if (box.min == box.max || !checks) return range;
       const std::vector<SymbolValues> shapes = checked_shapes(box, extents_of(range)).shapes;
@@ -332,18 +382,11 @@ class Ranges {
                  print(symbols_, points.back()));
   }
 
-  /// Notes all that vary; the error names the first.
-  Result<Unit> check_constants(const Partition& largest, const Partition& at) {
-    if (!difference(largest, at).empty()) return Unit{};  // which is said elsewhere
-    std::string first;
-    for (const ValueId id : values_read(largest)) {
-      const PlannedValue& own = at.values[id.value];
-      if (!own.constant || is_box_of(*own.constant, *largest[id].constant)) continue;
-      varying_.emplace(own.name, largest[id].constant->num_elements());
-      if (first.empty()) first = own.name;
-    }
-    if (first.empty()) return Unit{};
-    return Error("the constant \"", first, "\" has other values at other shapes");
+  /// Notes them all; the error names the first. `where` is the end of it.
+  Result<Unit> none_varies(const Varying& varying, std::string_view where) {
+    varying_.insert(varying.begin(), varying.end());
+    if (varying.empty()) return Unit{};
+    return Error("the constant \"", varying[0].first, "\" has other values ", where);
   }
 
   /// The first shape at which the range is not what is imported there; empty: there is none.
@@ -360,55 +403,41 @@ class Ranges {
         return shape;
       }
     }
-    const std::set<ValueId> read = values_read(range.largest);
     struct Verdict {
-      std::string problem;  // beside numbers; empty: none
+      std::string difference;  // in structure; empty: none
+      Varying varying = {};
       uint64_t imported = 0, of_formulas = 0;
-      std::map<std::string, int64_t> varying = {};
     };
     const auto judge = [&](const SymbolValues& shape, const Partition& at) {
-      std::map<std::string, int64_t> varying;
-      std::string problem = problem_at(range, read, shape, at, varying);
-      if (!problem.empty()) return Verdict{std::move(problem), 0, 0, std::move(varying)};
-      return Verdict{"", fingerprint(at), formulas.at(shape)};
+      Verdict verdict{difference(range.largest, at)};
+      if (!verdict.difference.empty()) return verdict;
+      verdict.varying = varying_constants(range.largest, at);
+      if (!verdict.varying.empty()) return verdict;
+      verdict.imported = fingerprint(at);
+      verdict.of_formulas = formulas.at(shape);
+      return verdict;
     };
     SymbolValues wrong;
-    std::string problem;
+    std::optional<Error> problem;
     TRY(shapes_.each(open, judge, [&](const SymbolValues& shape, const Verdict& verdict) {
-      problem = verdict.problem;
-      varying_.insert(verdict.varying.begin(), verdict.varying.end());
-      if (!problem.empty()) return false;
+      const std::string here = print(symbols_, shape), greatest = print(symbols_, range.box.max);
+      const Result<Unit> same =
+          none_varies(verdict.varying, fmt::format("at {} than at {}", here, greatest));
+      if (!same.ok()) problem = same.error();
+      if (!verdict.difference.empty())
+        problem = Error("at ",
+                        here,
+                        " the network has another structure than at ",
+                        greatest,
+                        ": ",
+                        verdict.difference);
+      if (problem) return false;
       imported.emplace(shape, verdict.imported);
       if (verdict.imported != verdict.of_formulas) wrong = shape;
       return wrong.empty();
     }));
-    if (!problem.empty()) return Error(problem);
+    if (problem) return *problem;
     return wrong;
-  }
-
-  /// What of the network at a shape is no number and yet another than at the range's greatest
-  /// shape; empty: nothing. Notes the constant that varies, with its elements.
-  std::string problem_at(const PartitionRange& range,
-                         const std::set<ValueId>& read,
-                         const SymbolValues& shape,
-                         const Partition& at,
-                         std::map<std::string, int64_t>& varying) const {
-    const std::string differs = difference(range.largest, at);
-    if (!differs.empty())
-      return fmt::format("at {} the network has another structure than at {}: {}",
-                         print(symbols_, shape),
-                         print(symbols_, range.box.max),
-                         differs);
-    for (const ValueId id : read) {
-      const std::optional<Tensor>& own = at.values[id.value].constant;
-      if (!own || is_box_of(*own, *range.largest[id].constant)) continue;
-      varying.emplace(at.values[id.value].name, range.largest[id].constant->num_elements());
-      return fmt::format("the constant \"{}\" has other values at {} than at {}",
-                         at.values[id.value].name,
-                         print(symbols_, shape),
-                         print(symbols_, range.box.max));
-    }
-    return "";
   }
 
   Result<std::vector<PartitionRange>> shapes_that_matter() {
@@ -493,45 +522,6 @@ std::set<ValueId> values_read(const Partition& partition) {
   for (const Group& group : partition.groups)
     for (const ValueId input : group.inputs) read.insert(partition.storage_of(input).owner);
   return read;
-}
-
-Result<PartitionRange> generalize(std::span<const Symbol> symbols,
-                                  const SymbolBox& box,
-                                  std::span<const Partition* const> at_points,
-                                  const std::vector<SymbolValues>& points,
-                                  Partition largest) {
-  for (const Partition* at : at_points)
-    if (const std::string differs = difference(largest, *at); !differs.empty())
-      return Error("the network has another structure at other shapes: ", differs);
-  FormulaFinder finder(symbols, points);
-  PartitionRange range{box, std::move(largest), {}, {}};
-  std::set<ValueId> read = values_read(range.largest);
-  for (const ValueId output : range.largest.outputs)
-    read.insert(range.largest.storage_of(output).owner);
-  for (size_t v = 0; v < range.largest.values.size(); ++v) {
-    const PlannedValue& value = range.largest.values[v];
-    std::vector<Expr>& shape = range.shapes.emplace_back();
-    for (size_t d = 0; d < value.shape.size(); ++d) {
-      std::vector<int64_t> extents;
-      for (const Partition* at : at_points) extents.push_back(at->values[v].shape[d]);
-      const std::optional<Expr> formula = finder.find(extents);
-      if (!formula)
-        return Error("axis ", d, " of \"", value.name, "\" is no formula of the dimensions");
-      shape.push_back(*formula);
-    }
-    if (!value.constant || !read.contains(ValueId{static_cast<int32_t>(v)})) continue;
-    for (const Partition* at : at_points)
-      if (!is_box_of(*at->values[v].constant, *value.constant))
-        return Error("the constant \"", value.name, "\" has other values at other shapes");
-  }
-  for (size_t g = 0; g < range.largest.groups.size(); ++g) {
-    std::vector<const ComputeDag*> dags;
-    for (const Partition* at : at_points) dags.push_back(&at->groups[g].dag);
-    Result<DagRange> dag = DagRange::of(dags, finder);
-    if (!dag.ok()) return Error(range.largest.groups[g].name, ": ", dag.error().message());
-    range.dags.push_back(*std::move(dag));
-  }
-  return range;
 }
 
 namespace {

@@ -62,11 +62,4 @@ Partition partition_at(const PartitionRange& range,
 /// The values whose bytes groups read.
 std::set<ValueId> values_read(const Partition& partition);
 
-/// One structure for a box, or what keeps the shapes from having one.
-Result<PartitionRange> generalize(std::span<const Symbol> symbols,
-                                  const SymbolBox& box,
-                                  std::span<const Partition* const> at_points,
-                                  const std::vector<SymbolValues>& points,
-                                  Partition largest);
-
 }  // namespace pruner

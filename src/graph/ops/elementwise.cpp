@@ -555,9 +555,7 @@ const Row& row_of_call(std::string_view op) {
 // Input i, an immediate where it is one number and `fold`.
 Operand operand_of(const OpCall& call, StageSink& to, size_t i, bool fold) {
   if (!fold || !call.scalar(i)) return to.input(call, i);
-  const Value& value = call.input(i);
-  return is_float(value.dtype) ? float_imm(value.constant->get(0), value.dtype)
-                               : int_imm(value.constant->get_int(0), value.dtype);
+  return immediate_of(*call.input(i).constant, 0);
 }
 
 // The ratio is a stage, which rounds it to float32.

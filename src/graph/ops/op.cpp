@@ -239,6 +239,11 @@ int64_t element_count(std::span<const int64_t> shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
+Expr immediate_of(const Tensor& constant, int64_t i) {
+  return is_float(constant.dtype()) ? float_imm(constant.get(i), constant.dtype())
+                                    : int_imm(constant.get_int(i), constant.dtype());
+}
+
 std::vector<int64_t> channels_last_order(int64_t rank) {
   std::vector<int64_t> order(static_cast<size_t>(rank));
   std::iota(order.begin(), order.end(), 0);

@@ -201,6 +201,9 @@ Result<std::vector<int64_t>> broadcast_shapes(std::span<const int64_t> a,
                                               std::span<const int64_t> b);
 int64_t element_count(std::span<const int64_t> shape);
 
+/// Element i of a constant as a number in an expression.
+Expr immediate_of(const Tensor& constant, int64_t i);
+
 /// [n, c, spatial...] to [n, spatial..., c]: the permutation for Transpose, and back.
 std::vector<int64_t> channels_last_order(int64_t rank);
 std::vector<int64_t> channels_first_order(int64_t rank);

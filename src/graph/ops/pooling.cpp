@@ -51,7 +51,7 @@ static PoolParams pool_params(const OpCall& call) {
   params.window = *window_of(call, params.kernel);
   params.count_include_pad = call.integer("count_include_pad", 0) != 0;
   params.ceil = call.integer("ceil_mode", 0) != 0;
-  params.keeps_padding = params.ceil && call.graph.hints != nullptr && call.graph.hints->keeps_all;
+  params.keeps_padding = params.ceil && call.graph.keeps_all();
   return params;
 }
 

@@ -139,7 +139,7 @@ void emit_combined(Rewriter& r,
 // follows the reshape; empty when the slice doesn't start and end at a whole part.
 std::optional<ValueId> slice_after_reshape(Rewriter& r, const Node& reshape) {
   // At another shape the data may be no whole number of parts.
-  if (r.graph().hints != nullptr && r.graph().hints->keeps_all) return std::nullopt;
+  if (r.graph().keeps_all()) return std::nullopt;
   const Node* slice = r.producer(r.current(reshape.inputs[0]));
   if (slice == nullptr || slice->op != "Slice" || slice->inputs.size() != 4) return std::nullopt;
   const ValueId data = slice->inputs[0];

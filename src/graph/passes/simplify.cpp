@@ -17,9 +17,7 @@ static bool is_identity(const Rewriter& r, const Node& node) {
   if (node.op == "Identity") return true;
   const Value &in = r[r.current(node.inputs[0])], &out = r[node.outputs[0]];
   if (in.shape != out.shape || in.dtype != out.dtype) return false;
-  if (r.graph().hints != nullptr && r.graph().hints->keeps_all &&
-      among({"Expand", "Pad", "Slice", "Tile"}))
-    return false;
+  if (r.graph().keeps_all() && among({"Expand", "Pad", "Slice", "Tile"})) return false;
   if (node.op == "Slice") {  // a reversal keeps the shape
     if (node.inputs.size() < 5) return true;
     const std::optional<Tensor>& steps = r[r.current(node.inputs[4])].constant;
