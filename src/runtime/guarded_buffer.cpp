@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "support/memory.h"
+
 namespace pruner {
 
 namespace {
@@ -14,10 +16,9 @@ Error no_memory(int64_t bytes) {
   return Error("no memory for a buffer of ", bytes, " bytes: ", std::strerror(ENOMEM));
 }
 
-constexpr int64_t kPage = 4096;         // bytes; what mprotect() can guard
-constexpr int64_t kHugePage = 2 << 20;  // bytes, of x86-64 and of ARM with 4 KiB pages
-constexpr int64_t kAlignment = 64;      // bytes: what data() is a multiple of
-constexpr std::byte kWatched{0x5c};     // any value that kernels seldom write
+constexpr int64_t kPage = 4096;      // bytes; what mprotect() can guard
+constexpr int64_t kAlignment = 64;   // bytes: what data() is a multiple of
+constexpr std::byte kWatched{0x5c};  // any value that kernels seldom write
 
 constexpr int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 

@@ -9,6 +9,8 @@
 
 namespace pruner {
 
+inline constexpr int64_t kHugePage = 2 << 20;  // bytes, of x86-64 and of ARM with 4 KiB pages
+
 /// Bytes of the machine's memory, or of its control group's where that allows fewer.
 int64_t memory_bytes();
 

@@ -7,20 +7,20 @@
 #include <new>
 #include <numeric>
 
+#include "support/memory.h"
+
 namespace pruner {
 
 static int64_t count(const std::vector<int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
-constexpr size_t kHugePage = size_t{2} << 20;  // bytes, of x86-64 and of ARM with 4 KiB pages
-
 // Weights of hundreds of megabytes lie on huge pages where the system gives them: they are there
 // after a few faults, and a fork() copies a short table of them.
 static std::shared_ptr<std::byte> allocate(int64_t bytes) {
   const size_t size = (static_cast<size_t>(bytes) + 63) / 64 * 64;
-  const bool is_huge = size >= 2 * kHugePage;
-  const std::align_val_t alignment{is_huge ? kHugePage : 64};
+  const bool is_huge = bytes >= 2 * kHugePage;
+  const std::align_val_t alignment{is_huge ? size_t{kHugePage} : 64};
   // Without memory it throws or calls the new handler, as what the library allocates does.
   void* memory = ::operator new(size, alignment);
   if (is_huge) madvise(memory, size, MADV_HUGEPAGE);

@@ -157,15 +157,14 @@ Result<std::vector<int>> parse_cores(const std::string& text) {
 
 /// Leaves this process the cores of "cpu:0-7"; the target is then this CPU on so many threads.
 Result<Target> take_cores(const std::string& device) {
-  cpu_set_t set;
   if (!device.empty()) {
     TRY_ASSIGN(const std::vector<int> cores, parse_cores(device));
+    cpu_set_t set;
     CPU_ZERO(&set);
     for (const int core : cores) CPU_SET(static_cast<size_t>(core), &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0) return bad_device(device);
   }
-  sched_getaffinity(0, sizeof set, &set);
-  return parse_target("llvm", within(read_group_limits(), CPU_COUNT(&set)));
+  return parse_target("llvm", usable_cpus());
 }
 
 /// What a worker measures on: cores, or "cuda:1", whose number is `gpu`.
