@@ -11,8 +11,8 @@
 
 namespace pruner::ort {
 
-/// A module, with an instance for each run that is under way. All sessions of a process share one
-/// of a file; the library is unloaded with the last of them.
+/// A module, with an instance for each run that is under way. All sessions of a process share the
+/// module of one file; the library is unloaded with the last session.
 class Instances {
  public:
   /// Returns the one of the file that is open already, or opens the file. An error of a file that

@@ -37,7 +37,7 @@ struct GraphText {
   std::map<std::string, TensorType> types;
   std::map<std::string, Constant> constants;
   std::set<std::string> initializers;        // constants of any type, and values of inputs
-  std::set<std::string> defaults;            // of those, what a run may give another value
+  std::set<std::string> defaults;            // initializers that a run may give another value
   std::vector<std::string> inputs, outputs;  // constants are no inputs
   std::vector<std::pair<std::string, int64_t>> opsets;
   int64_t ir_version = 0;

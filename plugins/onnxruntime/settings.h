@@ -12,7 +12,7 @@ struct Settings {
   std::string budget;     // time to tune each part for before the session is there, as "3m"
   std::string precision;  // of `pruner compile`
   std::string denormals;  // of `pruner compile`
-  std::string numerics;   // of `pruner compile`
+  std::string numerics;   // flag --numerics of `pruner compile`
   std::string cache_dir;  // modules of parts seen before
   int threads = 0;        // of an instance; 0: those that the module was made for
   int min_nodes = 3;      // smaller parts stay with ONNX Runtime, if they hold no product

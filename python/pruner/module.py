@@ -100,7 +100,7 @@ _FUNCTIONS = {
     "write_state": (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p]),
     "reset": (ctypes.c_int32, [ctypes.c_void_p]),
 }
-_NUMERICS = {"numerics": (ctypes.c_char_p, [])}  # of later modules of the same version
+_NUMERICS = {"numerics": (ctypes.c_char_p, [])}  # modules of one version may lack it
 _OF_SYMBOLS = {
     "num_symbols": (ctypes.c_int32, []),
     "symbol": (ctypes.POINTER(_Symbol), [ctypes.c_int32]),

@@ -23,7 +23,7 @@ struct SourceOptions {
   std::string input_shapes;            // "name:1x3x224x224,...", of an ONNX file's dynamic dims
   std::vector<std::string> constants;  // "name=file.npy", "name=1,3": values of its inputs
   std::string precision = "f32";       // of its contractions: f32, bf16 or auto
-  std::string numerics = "onnx";       // of its quantized operators: onnx or ort
+  std::string numerics = "onnx";       // its quantized operators round so: onnx or ort
   std::vector<std::string> dims;       // "seq=1..512@64,128", "batch=4": parse_symbol()
   std::string states;                  // "past.*=present.*,...": see mark_states()
   std::string decode;                  // what the second phase's inputs are like; empty: one phase

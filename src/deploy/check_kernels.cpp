@@ -99,7 +99,7 @@ class BufferPool {
 
  private:
   static constexpr size_t kMost = 8;
-  std::vector<GuardedBuffer> free_;  // by capacity
+  std::vector<GuardedBuffer> free_;  // sorted by capacity
 };
 
 Result<PlacedTensor> place(const Partition& partition, ValueId id, BufferPool& buffers) {
