@@ -98,15 +98,17 @@ std::optional<Expr> FormulaFinder::as_multiple(const Factor& factor,
   const auto [least, most] = std::ranges::minmax_element(f);
   const auto low = static_cast<size_t>(least - f.begin()),
              high = static_cast<size_t>(most - f.begin());
-  const int64_t run = *most - *least, rise = values[high] - values[low];
+  int64_t run = 0, rise = 0, b = 0;
+  if (__builtin_sub_overflow(*most, *least, &run) ||
+      __builtin_sub_overflow(values[high], values[low], &rise))
+    return std::nullopt;
   if (run == 0 || rise % run != 0) return std::nullopt;
   const int64_t a = rise / run;
-  int64_t b = 0;
-  if (__builtin_mul_overflow(a, *least, &b)) return std::nullopt;
-  b = values[low] - b;
+  if (__builtin_mul_overflow(a, *least, &b) || __builtin_sub_overflow(values[low], b, &b))
+    return std::nullopt;
   if (b != 0 && !sum) return std::nullopt;
   for (size_t p = 0; p < f.size(); ++p)
-    if (values[p] - values[low] != a * (f[p] - *least)) return std::nullopt;
+    if (values[p] != static_cast<__int128>(a) * f[p] + b) return std::nullopt;
   return factor.form * Expr(a) + Expr(b);
 }
 
@@ -228,7 +230,7 @@ static std::optional<std::vector<double>> solve(std::vector<std::vector<double>>
 // have. The multiples solve linear equations, one a point; what is solved in floats is right if it
 // gives every value.
 std::optional<Expr> FormulaFinder::as_linear(std::span<const int64_t> values) const {
-  constexpr double kMost = 1e12;  // a multiple
+  constexpr double kMost = 1e17;  // a term: sums of a few are 64-bit numbers
   const size_t symbols = points_[0].size(), points = points_.size();
   // The first products are the symbols alone.
   for (const size_t terms : {symbols, symbols + symbols * (symbols + 1) / 2}) {
@@ -242,8 +244,11 @@ std::optional<Expr> FormulaFinder::as_linear(std::span<const int64_t> values) co
     }
     const std::optional<std::vector<double>> solution = solve(std::move(rows));
     if (!solution) continue;
-    if (!std::ranges::all_of(*solution, [](double n) { return std::abs(n) < kMost; }))
-      return std::nullopt;
+    bool small = std::abs(solution->back()) < kMost;
+    for (size_t t = 0; t < terms; ++t)
+      for (const int64_t value : products_[t].values)
+        small = small && std::abs((*solution)[t] * static_cast<double>(value)) < kMost;
+    if (!small) return std::nullopt;
     Expr form(static_cast<int64_t>(std::llround(solution->back())));
     for (size_t t = terms; t-- > 0;)
       form = products_[t].form * Expr(static_cast<int64_t>(std::llround((*solution)[t]))) + form;
@@ -262,20 +267,21 @@ std::optional<Expr> FormulaFinder::as_scaled(std::span<const int64_t> values) co
     const auto low = static_cast<size_t>(least - base.values.begin()),
                high = static_cast<size_t>(most - base.values.begin());
     if (*least == *most) continue;
-    const double slope =
-        static_cast<double>(values[high] - values[low]) / static_cast<double>(*most - *least);
+    const double slope = (static_cast<double>(values[high]) - static_cast<double>(values[low])) /
+                         (static_cast<double>(*most) - static_cast<double>(*least));
     if (!(std::abs(slope) < 1e6)) continue;
     for (int64_t d = 2; d <= kMostDenominator; ++d) {
       const auto a = static_cast<int64_t>(std::llround(slope * static_cast<double>(d)));
       if (std::gcd(a, d) != 1) continue;
-      int64_t from = std::numeric_limits<int64_t>::min(), to = -from - 1;
-      for (size_t p = 0; p < values.size() && from <= to; ++p) {
-        const int64_t at = d * values[p] - a * base.values[p];
+      __int128 from = std::numeric_limits<int64_t>::min(), to = std::numeric_limits<int64_t>::max();
+      for (size_t p = 0; p < values.size(); ++p) {
+        const __int128 at =
+            static_cast<__int128>(d) * values[p] - static_cast<__int128>(a) * base.values[p];
         from = std::max(from, at);
         to = std::min(to, at + d - 1);
       }
       if (from > to) continue;
-      const int64_t c = from <= 0 && to >= 0 ? 0 : from;
+      const int64_t c = from <= 0 && to >= 0 ? 0 : static_cast<int64_t>(from);
       return floor_div(base.form * Expr(a) + Expr(c), Expr(d));
     }
   }
