@@ -8,13 +8,10 @@
 //   it, or with PRUNER_TARGETS=all, each module is built for all of them.
 // - PRUNER_PROGRAMS=1 prints the programs of the kernels of a network that fails, too.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <deque>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -23,11 +20,12 @@
 #include "deploy/module.h"
 #include "lower/lower.h"
 #include "pruner/module.hpp"
+#include "random/child_process.h"
+#include "random/guarded_argument.h"
 #include "random/join_graphs.h"
 #include "random/random_graph.h"
 #include "random/shrink_graph.h"
 #include "random/wrong_element.h"
-#include "runtime/guarded_buffer.h"
 #include "search/search.h"
 #include "support/rng.h"
 #include "support/temporary_folder.h"
@@ -35,20 +33,8 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kBatch = 24;          // networks of one module
-constexpr int64_t kShown = 1000;        // networks between two lines that say how far it is
-constexpr unsigned kTimeLimit_s = 300;  // of one module's process
-constexpr std::byte kUnwritten{0xa5};   // fills outputs; a float32 of it is -2.9e-16
-
-int64_t number_of(const char* variable, int64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::atoll(text);
-}
-
-/// Where the files of modules are made: a fifth of the time goes to making them on a disk.
-std::string folder_of_files() {
-  return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "";
-}
+constexpr int64_t kBatch = 24;    // networks of one module
+constexpr int64_t kShown = 1000;  // networks between two lines that say how far it is
 
 struct Row {
   const char* name;
@@ -88,33 +74,6 @@ ScheduleChoice drawn_schedules(uint64_t seed, std::string* log) {
   };
 }
 
-/// A tensor between two guard pages. Every other one ends right before the upper page, where its
-/// address is no multiple of 64.
-class Argument {
- public:
-  Argument(int64_t bytes, bool at_end)
-      : buffer_(*GuardedBuffer::make((bytes + 63) / 64 * 64)),
-        pad_(at_end ? buffer_.bytes() - bytes : 0),
-        bytes_(bytes) {
-    clear();
-  }
-  void clear() { buffer_.fill(kUnwritten); }
-  std::byte* data() const { return buffer_.data() + pad_; }
-  void set(const Tensor& tensor) {
-    std::memcpy(data(), tensor.data(), static_cast<size_t>(bytes_));
-    buffer_.make_read_only();
-  }
-  bool intact() const {
-    const auto untouched = [](std::byte b) { return b == kUnwritten; };
-    return buffer_.intact() && std::all_of(buffer_.data(), data(), untouched) &&
-           std::all_of(data() + bytes_, buffer_.data() + buffer_.bytes(), untouched);
-  }
-
- private:
-  GuardedBuffer buffer_;
-  int64_t pad_, bytes_;
-};
-
 /// What is wrong with the network of that number.
 struct Wrong {
   size_t graph;
@@ -141,7 +100,7 @@ class Inputs {
     pointers_.push_back(arguments_.back().data());
   }
 
-  std::vector<Argument> arguments_;
+  std::vector<GuardedArgument> arguments_;
   std::vector<const void*> pointers_;
 };
 
@@ -152,7 +111,7 @@ std::vector<Wrong> run_module(const std::string& path, std::span<const RandomGra
   const int threads = static_cast<int>(graphs[0].seed / kBatch % 2) + 1;
   std::optional<Module> module = Module::load(path, threads, &error);
   if (!module) return {{0, error}};
-  std::vector<Argument> outputs;
+  std::vector<GuardedArgument> outputs;
   std::vector<void*> out;
   for (const RandomGraph& graph : graphs) {
     for (const ValueId id : graph.graph.outputs) {
@@ -162,7 +121,7 @@ std::vector<Wrong> run_module(const std::string& path, std::span<const RandomGra
   }
   // A module may refuse indices that follow from what is no number.
   (void)module->run(Inputs(graphs, true).data(), out.data());
-  for (Argument& output : outputs) output.clear();
+  for (GuardedArgument& output : outputs) output.clear();
   if (!module->run(Inputs(graphs, false).data(), out.data())) return {{0, module->error()}};
   std::vector<Wrong> wrong;
   size_t o = 0;
@@ -204,55 +163,12 @@ std::vector<Wrong> check(std::span<const RandomGraph> graphs,
   return run_module(path, graphs);
 }
 
-/// A process of ours that does some work and says what came of it.
-class Child {
- public:
-  /// `work` prints to standard output and standard error, which the parent reads.
-  explicit Child(const std::function<void()>& work) {
-    int ends[2];
-    CHECK(pipe(ends) == 0);
-    std::cout.flush();
-    pid_ = fork();
-    CHECK(pid_ >= 0);
-    if (pid_ == 0) {
-      alarm(kTimeLimit_s);
-      dup2(ends[1], STDOUT_FILENO);
-      dup2(ends[1], STDERR_FILENO);
-      work();
-      std::cout.flush();
-      exit_now(0);
-    }
-    close(ends[1]);
-    from_ = ends[0];
-  }
-
-  /// Waits for its end. The text; whether the process ended by itself.
-  std::pair<std::string, bool> result() {
-    std::string text;
-    char bytes[4096];
-    for (ssize_t n; (n = read(from_, bytes, sizeof bytes)) > 0;)
-      text.append(bytes, static_cast<size_t>(n));
-    close(from_);
-    int status = 0;
-    waitpid(pid_, &status, 0);
-    if (WIFSIGNALED(status)) {
-      text += "died of signal " + std::to_string(WTERMSIG(status)) + " (" +
-              strsignal(WTERMSIG(status)) + ")\n";
-    }
-    return {text, WIFEXITED(status) && WEXITSTATUS(status) == 0};
-  }
-
- private:
-  pid_t pid_ = 0;
-  int from_ = 0;
-};
-
 /// What goes wrong with one network alone, in a process of its own; empty: nothing.
 std::string failure(const RandomGraph& graph,
                     const Target& target,
                     uint64_t schedules,
                     bool with_schedules = false) {
-  Child child([&] {
+  ChildProcess child([&] {
     std::string log;
     if (with_schedules) {
       // The schedules are printed before anything can crash.
@@ -298,7 +214,7 @@ struct Batch {
   uint64_t first;
   int64_t count;
   std::vector<size_t> rows;
-  std::unique_ptr<Child> child;
+  std::unique_ptr<ChildProcess> child;
 };
 
 /// The seed of the schedules of a network on target number `row`: all networks that may share a
@@ -318,7 +234,7 @@ class RandomGraphs : public testing::Test {
 
   Batch start(uint64_t first, int64_t count) {
     const std::vector<size_t> targets = targets_of(first);
-    auto child = std::make_unique<Child>([&] {
+    auto child = std::make_unique<ChildProcess>([&] {
       std::vector<RandomGraph> graphs;
       for (int64_t i = 0; i < count; ++i)
         graphs.push_back(random_graph(first + static_cast<uint64_t>(i)));
