@@ -35,6 +35,8 @@ struct KernelCall {
   const Partition* at = nullptr;  // the network at this shape
   size_t group = 0;
   std::vector<int64_t> extents = {};  // of the module's symbols
+  /// A kernel of the same group: elements that it computes otherwise are among those compared.
+  const PreparedKernel* other = nullptr;
 };
 
 /// Calls each kernel, and compares what it wrote with what the group's DAG and, where the partition

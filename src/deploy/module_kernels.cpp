@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "deploy/memory_plan.h"
 #include "deploy/range_kernels.h"
@@ -27,9 +28,11 @@ int64_t bytes_of(const Artifact::Argument& argument) {
 namespace {
 
 constexpr int kMostSchedules = 6;        // of a group, that are tried until one is right
-constexpr size_t kMostWrongShapes = 64;  // of a group's range, that get kernels of their own
+constexpr size_t kMostWrongShapes = 64;  // of a group's range, that another kernel takes over
 constexpr int64_t kBatch = 64;           // shapes whose kernels are run at once
-constexpr size_t kFirstSingle = 100;     // in the names of kernels of single shapes
+constexpr size_t kFirstOther = 100;      // in the names of kernels that take over
+constexpr double kMostFlops = 4e9;       // that a group's plain kernel does, all its calls together
+constexpr size_t kLookedAt = 8;          // shapes whose operations are counted for it
 constexpr int kRefits = 4;               // times that programs over a range are made anew
 
 /// For each argument of a group's kernel the tensor that it is a slice of; empty where it is whole.
@@ -104,6 +107,14 @@ bool reads_packed_alike(const Partition& partition,
     if (!packs_as_before(partition, group, i, spec, weights)) return false;
   }
   return true;
+}
+
+/// How a kernel's arguments are stored.
+std::vector<PackSpec> packing_of(const ModuleKernel& kernel) {
+  std::vector<PackSpec> packing;
+  for (const Artifact::Argument& argument : kernel.artifact.arguments)
+    packing.push_back(argument.pack);
+  return packing;
 }
 
 /// A copy of `box` without one of its shapes: as few boxes as there are.
@@ -236,7 +247,6 @@ Result<GroupKernels> ModuleKernels::compile_group_range(const Network& network, 
     made.sketch = std::move(kernel.sketch);
     made.precision = std::move(kernel.precision);
     made.origin = std::move(kernel.origin);
-    made.keeps_bounds = kernel.keeps_bounds;
     made.candidate = std::move(kernel.candidate);
     kernels.push_back(std::move(made));
   }
@@ -384,6 +394,7 @@ Result<Unit> ModuleKernels::run_at(const Network& network,
                                    const std::vector<Use>& uses,
                                    std::span<const SymbolValues> shapes,
                                    const std::vector<Partition>& at,
+                                   std::span<const Reference> references,
                                    std::vector<WrongShapes>& wrong) const {
   std::vector<KernelCall> calls;
   std::vector<std::pair<size_t, const SymbolValues*>> of_call;
@@ -392,6 +403,9 @@ Result<Unit> ModuleKernels::run_at(const Network& network,
       const auto has = [&](const SymbolBox& box) { return box.contains(shapes[s]); };
       if (std::ranges::none_of(use.kernel->boxes, has)) continue;
       calls.push_back({&use.prepared, &at[s], network.fresh[use.fresh], shapes[s]});
+      const Reference& reference = references[use.fresh];
+      if (reference.kernel && use.kernel->sketch != kPlain && s % reference.every == 0)
+        calls.back().other = &reference.prepared;
       of_call.emplace_back(use.fresh, &shapes[s]);
     }
   }
@@ -402,9 +416,40 @@ Result<Unit> ModuleKernels::run_at(const Network& network,
   return Unit{};
 }
 
+Result<std::vector<ModuleKernels::Reference>> ModuleKernels::make_references(
+    const Network& network,
+    const std::vector<SymbolValues>& shapes,
+    const std::set<size_t>& among) {
+  std::vector<Reference> references(network.fresh.size());
+  for (const size_t i : among) {
+    const GroupKernels& kernels = made_[network.first + i];
+    if (std::ranges::all_of(kernels, [](const ModuleKernel& k) { return k.sketch == kPlain; }))
+      continue;
+    const TaskRange task =
+        task_range(*network.network, *network.range, network.fresh[i], target_, options_);
+    // Constants that are stored as other tensors, it does not read.
+    Result<RangeKernel> plain = plain_kernel(
+        task, {network.range->box}, packing_of(kernels.front()), symbol_of(network.first + i));
+    if (!plain.ok()) continue;
+    Reference& reference = references[i];
+    TRY_ASSIGN(
+        reference.kernel,
+        finish(network, i, std::move(plain->program), plain->boxes, kFirstOther + others_++));
+    TRY_ASSIGN(reference.prepared,
+               prepare(reference.kernel->artifact, network.partition, network.fresh[i], weights_));
+    double flops = 0;
+    const size_t step = (shapes.size() + kLookedAt - 1) / kLookedAt;
+    for (size_t s = 0; s < shapes.size(); s += step)
+      flops += static_cast<double>(step) * std::max(flop_count(task.dag().at(shapes[s])), 0.0);
+    reference.every = static_cast<size_t>(std::ceil(std::max(flops / kMostFlops, 1.0)));
+  }
+  return references;
+}
+
 Result<std::vector<ModuleKernels::WrongShapes>> ModuleKernels::find_wrong_shapes(
     const Network& network,
     const std::vector<SymbolValues>& shapes,
+    std::span<const Reference> references,
     const std::set<size_t>& among) const {
   TRY_ASSIGN(const std::vector<Use> uses, prepare_uses(network, among));
   std::vector<size_t> groups;
@@ -418,7 +463,7 @@ Result<std::vector<ModuleKernels::WrongShapes>> ModuleKernels::find_wrong_shapes
       const auto place = static_cast<size_t>(s);
       at[place] = partition_at(*network.range, groups, some[place]);
     });
-    TRY(run_at(network, uses, some, at, wrong));
+    TRY(run_at(network, uses, some, at, references, wrong));
   }
   // At some shapes what is wanted comes from the file alone, not from formulas.
   if (network.network->at) {
@@ -428,55 +473,61 @@ Result<std::vector<ModuleKernels::WrongShapes>> ModuleKernels::find_wrong_shapes
       TRY_ASSIGN(Partition one, network.network->at(shape));
       at.push_back(std::move(one));
     }
-    TRY(run_at(network, uses, drawn, at, wrong));
+    TRY(run_at(network, uses, drawn, at, references, wrong));
   }
   return wrong;
 }
 
-// Kernels of single shapes take the place of those that are wrong there.
-Result<Unit> ModuleKernels::replace_at(Network& network, size_t i, const WrongShapes& wrong) {
+// The plain kernel takes the place of those that are wrong: at the shapes where they are, or, where
+// these are many or not all are known, at all of theirs.
+Result<Unit> ModuleKernels::replace(Network& network,
+                                    size_t i,
+                                    const WrongShapes& wrong,
+                                    bool all_known) {
   const size_t g = network.fresh[i];
   const Group& group = network.partition.groups[g];
-  const std::vector<Symbol>& symbols = network.network->symbols;
   const auto& [first, what] = *wrong.begin();
   const std::string where = fmt::format("kernel \"{}\"{} at {}",
                                         group.name,
                                         group.nodes.empty() || group.nodes.front().empty()
                                             ? ""
                                             : " (node \"" + group.nodes.front() + "\")",
-                                        print(symbols, first));
-  if (wrong.size() > kMostWrongShapes)
-    return Error(where, ": no kernel is right at each shape of the range: ", what);
+                                        print(network.network->symbols, first));
+  const bool single = all_known && wrong.size() <= kMostWrongShapes;
   GroupKernels& kernels = made_[network.first + i];
-  TaskRange task = task_range(*network.network, *network.range, g, target_, options_);
-  const PackingFits fits = [&](size_t a, const PackSpec& packing) {
-    const bool is_input = a < group.inputs.size();
-    return !is_input || packing == kernels.front().artifact.arguments[a].pack;
-  };
-  log_warning(
-      "{} computes wrong values: {}. Kernels of single shapes take its place at {} shapes. This "
-      "is a fault of pruner: please report it",
-      where,
-      what,
-      wrong.size());
-  for (const auto& [shape, text] : wrong) {
-    for (ModuleKernel& kernel : kernels) {
+  const std::vector<PackSpec> packing = packing_of(kernels.front());
+  std::vector<SymbolBox> taken;
+  for (ModuleKernel& kernel : kernels) {
+    const auto has = [&](const auto& shape) {
+      return std::ranges::any_of(kernel.boxes,
+                                 [&](const SymbolBox& box) { return box.contains(shape.first); });
+    };
+    if (std::ranges::none_of(wrong, has)) continue;
+    if (kernel.sketch == kPlain)
+      return Error(where, ": no kernel is right at each shape of the range: ", what);
+    if (!single) std::ranges::move(std::exchange(kernel.boxes, {}), std::back_inserter(taken));
+    for (const auto& [shape, text] : wrong) {
       std::vector<SymbolBox> left;
-      for (const SymbolBox& box : kernel.boxes)
+      for (const SymbolBox& box : kernel.boxes) {
+        if (box.contains(shape)) taken.push_back({shape, shape});
         std::ranges::move(without(box, shape), std::back_inserter(left));
+      }
       kernel.boxes = std::move(left);
     }
-    Result<RangeKernel> single = shape_kernel(task, shape, fits, symbol_of(network.first + i));
-    if (!single.ok()) return Error(where, ": ", what, "; ", single.error().message());
-    TRY_ASSIGN(
-        ModuleKernel made,
-        finish(
-            network, i, std::move(single->program), {{shape, shape}}, kFirstSingle + singles_++));
-    made.sketch = std::move(single->sketch);
-    made.precision = std::move(single->precision);
-    kernels.push_back(std::move(made));
-    ++replaced_;
   }
+  log_detail("{}: its program is no other shape's: {}. The plain program takes its place at {}",
+             where,
+             what,
+             single ? fmt::format("{} shapes", wrong.size()) : "all of its shapes");
+  TaskRange task = task_range(*network.network, *network.range, g, target_, options_);
+  Result<RangeKernel> plain = plain_kernel(task, taken, packing, symbol_of(network.first + i));
+  if (!plain.ok()) return Error(where, ": ", what, "; ", plain.error().message());
+  TRY_ASSIGN(ModuleKernel made,
+             finish(network, i, std::move(plain->program), taken, kFirstOther + others_++));
+  made.sketch = std::move(plain->sketch);
+  made.precision = std::move(plain->precision);
+  kernels.push_back(std::move(made));
+  ++replaced_;
   std::erase_if(kernels, [](const ModuleKernel& kernel) { return kernel.boxes.empty(); });
   return Unit{};
 }
@@ -500,10 +551,8 @@ Result<Unit> ModuleKernels::refit(Network& network,
       }
     }
     const std::string symbol = symbol_of(network.first + i);
-    TRY_ASSIGN(
-        RangeProgram made,
-        lower_over_range(
-            task, kernel.origin, kernel.candidate, symbol, within, kernel.keeps_bounds, shown));
+    TRY_ASSIGN(RangeProgram made,
+               lower_over_range(task, kernel.origin, kernel.candidate, symbol, within, shown));
     if (made.box != within) return Error("its schedule is another program at other shapes");
     TRY_ASSIGN(ModuleKernel other, finish(network, i, std::move(made.program), kernel.boxes, k));
     kernel.artifact = std::move(other.artifact);
@@ -512,25 +561,21 @@ Result<Unit> ModuleKernels::refit(Network& network,
 }
 
 Result<Unit> ModuleKernels::check_range(Network& network) {
-  const std::vector<Symbol>& symbols = network.network->symbols;
   const CheckedShapes every = checked_shapes(network.range->box, extents_of(*network.range));
   std::set<size_t> open;  // fresh groups whose kernels are to be run
   for (size_t i = 0; i < network.fresh.size(); ++i)
     if (varies(network, network.fresh[i])) open.insert(i);
   std::vector<std::set<SymbolValues>> shown(network.fresh.size());
   std::vector<SymbolValues> shapes = every.shapes;
+  TRY_ASSIGN(const std::vector<Reference> references, make_references(network, shapes, open));
   for (int round = 0; !open.empty(); ++round) {
-    TRY_ASSIGN(const std::vector<WrongShapes> wrong, find_wrong_shapes(network, shapes, open));
+    TRY_ASSIGN(const std::vector<WrongShapes> wrong,
+               find_wrong_shapes(network, shapes, references, open));
     for (size_t i = 0; i < wrong.size(); ++i) {
       if (wrong[i].empty()) {
         open.erase(i);
         continue;
       }
-      const auto& [shape, what] = *wrong[i].begin();
-      const std::string problem = fmt::format("kernel \"{}\" is wrong at {}: {}",
-                                              network.partition.groups[network.fresh[i]].name,
-                                              print(symbols, shape),
-                                              what);
       // A program that is wrong at some shapes has a number that was taken for another formula's.
       const size_t known = shown[i].size();
       for (const auto& [at, text] : wrong[i]) shown[i].insert(at);
@@ -538,8 +583,7 @@ Result<Unit> ModuleKernels::check_range(Network& network) {
           refit(network, i, {shown[i].begin(), shown[i].end()}).ok())
         continue;
       // Where not every shape is run, more of them may be wrong than are known.
-      if (!every.all || round > kRefits) return Error(problem);
-      TRY(replace_at(network, i, wrong[i]));
+      TRY(replace(network, i, wrong[i], every.all));
     }
     shapes = every.shapes;
   }

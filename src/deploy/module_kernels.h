@@ -23,7 +23,6 @@ struct ModuleKernel {
   std::string precision;              // precision_of(); empty: a routine
   std::vector<SymbolBox> boxes = {};  // of the shapes that it is for; none: all
   Candidate candidate = {};           // its schedule
-  bool keeps_bounds = false;          // its program was lowered so (lower.h)
   SymbolValues origin = {};           // the shape that this is for, where it is one of a range's
 };
 /// What a group is computed by: one kernel, or some over a range of shapes, with like arguments.
@@ -100,19 +99,31 @@ class ModuleKernels {
     const ModuleKernel* kernel;
     PreparedKernel prepared;
   };
+  /// The plain kernel of a fresh group, with which its others are compared.
+  struct Reference {
+    std::optional<ModuleKernel> kernel;  // nullopt: there is none
+    PreparedKernel prepared;
+    size_t every = 1;  // at so many shapes one is compared: more would take too long
+  };
   Result<std::vector<Use>> prepare_uses(const Network& network,
                                         const std::set<size_t>& among) const;
   Result<Unit> run_at(const Network& network,
                       const std::vector<Use>& uses,
                       std::span<const SymbolValues> shapes,
                       const std::vector<Partition>& at,
+                      std::span<const Reference> references,
                       std::vector<WrongShapes>& wrong) const;
+  /// One entry a fresh group; those not in `among` have none.
+  Result<std::vector<Reference>> make_references(const Network& network,
+                                                 const std::vector<SymbolValues>& shapes,
+                                                 const std::set<size_t>& among);
   /// One entry a fresh group. `among` are numbers of those that are run.
   Result<std::vector<WrongShapes>> find_wrong_shapes(const Network& network,
                                                      const std::vector<SymbolValues>& shapes,
+                                                     std::span<const Reference> references,
                                                      const std::set<size_t>& among) const;
   Result<Unit> refit(Network& network, size_t i, const std::vector<SymbolValues>& shown);
-  Result<Unit> replace_at(Network& network, size_t i, const WrongShapes& wrong);
+  Result<Unit> replace(Network& network, size_t i, const WrongShapes& wrong, bool all_known);
   void report(const Network& network, size_t i, const std::string& wrong);
 
   const Target& target_;
@@ -122,7 +133,7 @@ class ModuleKernels {
   std::vector<GroupKernels> made_;
   std::map<Key, size_t> known_;  // their numbers
   int checked_ = 0, replaced_ = 0;
-  size_t singles_ = 0;  // kernels of single shapes that took the place of others
+  size_t others_ = 0;  // kernels that took the place of wrong ones
 };
 
 /// Bytes of an argument as its kernel sees it.

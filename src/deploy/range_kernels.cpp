@@ -9,6 +9,7 @@
 
 #include "analysis/draft.h"
 #include "lower/lower.h"
+#include "lower/plain_program.h"
 #include "search/search.h"
 #include "space/carry_over.h"
 #include "space/precision.h"
@@ -56,7 +57,6 @@ struct Option {
   SymbolValues origin;
   Candidate candidate;
   RangeProgram made;
-  bool keeps_bounds = false;        // the program was lowered so (lower.h)
   std::optional<size_t> like = {};  // the option that it is but for rows in registers
 };
 
@@ -85,10 +85,6 @@ class Chooser {
 
   Result<std::vector<RangeKernel>> run() {
     add_all();
-    if (options_.empty() && count_of(box_) > kMostSingleShapes) {
-      keeps_bounds_ = true;
-      add_all();
-    }
     if (options_.empty()) {
       std::vector<RangeKernel> singles;
       TRY(add_single_shapes(box_, singles));
@@ -136,6 +132,11 @@ class Chooser {
     for (const TensorId arg : program.args) packs.push_back(program[arg].pack);
     return packs;
   }
+  /// How the kernels' arguments are stored; empty: there is no kernel yet that says so.
+  std::vector<PackSpec> packing_of_all(const std::vector<RangeKernel>& kernels) const {
+    if (!kernels.empty()) return packing_of(kernels.front().program);
+    return packing_.value_or(std::vector<PackSpec>());
+  }
   bool fits(const Program& program) const {
     for (size_t a = 0; a < program.args.size(); ++a)
       if (!fits_(a, program[program.args[a]].pack)) return false;
@@ -149,8 +150,7 @@ class Chooser {
       return o.origin == origin && o.candidate == candidate;
     };
     if (std::ranges::any_of(options_, is_it)) return;
-    Result<RangeProgram> made =
-        lower_over_range(task_, origin, candidate, name_, box_, keeps_bounds_);
+    Result<RangeProgram> made = lower_over_range(task_, origin, candidate, name_, box_);
     if (!made.ok()) {
       problem_ = made.error().message();
       Candidate smaller = within(origin, candidate, box_.min);
@@ -158,7 +158,7 @@ class Chooser {
       return add(origin, std::move(smaller));
     }
     if (!fits(made->program)) return;
-    options_.push_back({origin, std::move(candidate), *std::move(made), keeps_bounds_});
+    options_.push_back({origin, std::move(candidate), *std::move(made)});
     estimates_.clear();
   }
 
@@ -417,8 +417,7 @@ class Chooser {
                          sketch.name,
                          std::string(precision_of(sketch)),
                          option.origin,
-                         option.candidate,
-                         option.keeps_bounds});
+                         option.candidate});
     }
     size_t last = chosen.size();  // the kernel of the cell before
     each_cell(cuts, [&](const SymbolBox& cell) {
@@ -514,12 +513,11 @@ class Chooser {
 
   Result<Unit> add_single_shapes(const SymbolBox& cell, std::vector<RangeKernel>& kernels) {
     const int64_t count = count_of(cell);
-    if (count > kMostSingleShapes)
-      return Error("no schedule found is one program at ",
-                   print(task_.symbols(), cell.min),
-                   " to ",
-                   print(task_.symbols(), cell.max),
-                   problem_.empty() ? "" : ": " + problem_);
+    if (count > kMostSingleShapes) {
+      TRY_ASSIGN(RangeKernel plain, plain_kernel(task_, {cell}, packing_of_all(kernels), name_));
+      kernels.push_back(std::move(plain));
+      return Unit{};
+    }
     for (int64_t i = 0; i < count; ++i) {
       SymbolValues shape = cell.min;
       int64_t rest = i;
@@ -534,8 +532,7 @@ class Chooser {
   }
 
   Result<Unit> add_single_shape(const SymbolValues& shape, std::vector<RangeKernel>& kernels) {
-    std::vector<PackSpec> packing;
-    if (!kernels.empty()) packing = packing_of(kernels.front().program);
+    const std::vector<PackSpec> packing = packing_of_all(kernels);
     const PackingFits fits = [&](size_t a, const PackSpec& pack) {
       return fits_(a, pack) && (packing.empty() || pack == packing[a]);
     };
@@ -555,7 +552,6 @@ class Chooser {
   const std::vector<SymbolValues> shapes_;        // at which schedules are looked for and measured
   std::vector<SymbolValues> judged_;              // ... and compared
   std::optional<std::vector<PackSpec>> packing_;  // that there has to be
-  bool keeps_bounds_ = false;  // programs are lowered so, as none is one of the box otherwise
   std::vector<Option> options_;
   std::map<SymbolValues, Task> tasks_;
   std::map<std::pair<size_t, SymbolValues>, Times> times_known_;  // by option
@@ -620,6 +616,16 @@ Result<RangeKernel> shape_kernel(TaskRange& task,
   const Sketch& sketch = space[found->sketch];
   return RangeKernel{
       *std::move(program), {{shape, shape}}, sketch.name, std::string(precision_of(sketch))};
+}
+
+Result<RangeKernel> plain_kernel(const TaskRange& task,
+                                 std::vector<SymbolBox> boxes,
+                                 const std::vector<PackSpec>& packing,
+                                 const std::string& name) {
+  TRY_ASSIGN(Program program, plain_program(task, packing, name));
+  const ComputeDag& dag = task.dag().form();
+  const std::string precision(dtype_name(dag[dag.outputs().back()].dtype));
+  return RangeKernel{std::move(program), std::move(boxes), std::string(kPlain), precision};
 }
 
 Result<std::vector<ShapeTrials>> contenders(TaskRange& task,

@@ -20,7 +20,6 @@ struct RangeKernel {
   // The schedule that it is of: a candidate of the task at a shape. Without a shape: of one shape.
   SymbolValues origin = {};
   Candidate candidate = {};
-  bool keeps_bounds = false;  // the program was lowered so (lower.h)
 };
 inline constexpr size_t kMostRangeKernels = 4;
 
@@ -44,6 +43,13 @@ Result<std::vector<RangeKernel>> range_kernels(TaskRange& task,
 Result<RangeKernel> shape_kernel(TaskRange& task,
                                  const SymbolValues& shape,
                                  const PackingFits& fits,
+                                 const std::string& name);
+
+inline constexpr std::string_view kPlain = "plain";  // RangeKernel::sketch
+/// The kernel that is right at each of these shapes by how it is made (plain_program.h).
+Result<RangeKernel> plain_kernel(const TaskRange& task,
+                                 std::vector<SymbolBox> boxes,
+                                 const std::vector<PackSpec>& packing,
                                  const std::string& name);
 
 /// What to measure for range_kernels() to choose by time: at each of its shapes the fastest few by

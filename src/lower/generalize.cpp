@@ -181,16 +181,6 @@ std::string uneven_rows(const Program& program) {
 
 int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// The workspace's buffers, one behind the other.
-void lay_out_workspace(Program& program) {
-  program.workspace_bytes = 0;
-  for (Buffer& buffer : program.buffers) {
-    if (buffer.scope != Scope::kWorkspace) continue;
-    buffer.workspace_offset = program.workspace_bytes;
-    program.workspace_bytes += whole_lines(buffer.bytes());
-  }
-}
-
 /// Bounds of a formula whose variable i lies in the box.
 Range bounds_in(const Expr& formula, const SymbolBox& box) {
   std::vector<Range> ranges;
@@ -266,6 +256,15 @@ std::string difference_beside_numbers(const Program& a, const Program& b) {
   Generalizer generalizer(both, [](const std::vector<int64_t>& values) { return Expr(values[0]); });
   generalizer.body();
   return generalizer.problem();
+}
+
+void lay_out_workspace(Program& program) {
+  program.workspace_bytes = 0;
+  for (Buffer& buffer : program.buffers) {
+    if (buffer.scope != Scope::kWorkspace) continue;
+    buffer.workspace_offset = program.workspace_bytes;
+    program.workspace_bytes += whole_lines(buffer.bytes());
+  }
 }
 
 Program at_shape(const Program& program, std::span<const int64_t> values) {

@@ -23,6 +23,9 @@ Result<Program> generalize(std::span<const Program> programs,
 /// In what two programs differ beside numbers; empty: in nothing.
 std::string difference_beside_numbers(const Program& a, const Program& b);
 
+/// Gives the buffers of the workspace places one behind the other.
+void lay_out_workspace(Program& program);
+
 /// The program at one shape, without symbols.
 Program at_shape(const Program& program, std::span<const int64_t> values);
 

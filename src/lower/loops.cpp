@@ -4,7 +4,6 @@
 
 #include "lower/lowering.h"
 #include "space/plan.h"
-#include "tensor/symbol.h"
 
 namespace pruner {
 
@@ -28,11 +27,7 @@ Stmt Lowering::emit_loops(const NestStage& nest, int i, const Values& values) {
     for (size_t d = 0; d < start.size(); ++d) {
       if (as<Binary>(start[d]) == nullptr || as<Binary>(start[d])->op != BinaryOp::kMax) continue;
       const int64_t last = dag_[child.stage].axes[d].extent - child.extents[d];
-      const Iterator& axis = dag_[child.stage].axes[d];
-      const bool open = keeps_bounds_ && axis.open;
-      starts.emplace_back(
-          new_var(axis.name + "_start", {0, open ? std::max(last, kMostSymbolExtent) : last}),
-          start[d]);
+      starts.emplace_back(new_var(dag_[child.stage].axes[d].name + "_start", {0, last}), start[d]);
       start[d] = var(starts.back().first);
     }
     statements.push_back(emit_stage(child, std::move(start)));
@@ -80,20 +75,13 @@ Stmt Lowering::advance(const NestStage& nest,
   }
   // In units that step and clamp share, so that the tile's alignment can be seen.
   const int64_t unit = loop.unit;
-  const VarId start = new_var(iterator_name(dag_[nest.stage], loop.axis) + "_tile",
-                              range_along(nest, loop, loop.clamp / unit));
+  const VarId start =
+      new_var(iterator_name(dag_[nest.stage], loop.axis) + "_tile", {0, loop.clamp / unit});
   value = simple(value + var(start) * Expr(unit));
   const Expr tile = min(index * Expr(loop.step / unit), Expr(loop.clamp / unit));
   // An open axis has the bound also where it ends with a tile by chance.
   const bool open = iterator_of(dag_[nest.stage], loop.axis).open;
   return make_stmt(Let{start, open ? tile : simple(tile), inner(values)});
-}
-
-Range Lowering::range_along(const NestStage& nest, const NestLoop& loop, int64_t last) const {
-  const bool constant = loop.kind != LoopKind::kSerial && loop.kind != LoopKind::kParallel;
-  if (!keeps_bounds_ || constant || !iterator_of(dag_[nest.stage], loop.axis).open)
-    return {0, last};
-  return {0, std::max(last, kMostSymbolExtent)};
 }
 
 Stmt Lowering::emit_loop(const NestStage& nest, int i, const Values& values, const Emit& inner) {
@@ -125,8 +113,7 @@ Stmt Lowering::emit_one_loop(const NestStage& nest,
                              For made,
                              const Values& values,
                              const Emit& inner) {
-  made.var =
-      new_var(iterator_name(dag_[nest.stage], loop.axis), range_along(nest, loop, loop.extent - 1));
+  made.var = new_var(iterator_name(dag_[nest.stage], loop.axis), {0, loop.extent - 1});
   if (made.kind == LoopKind::kVectorize) made.lanes = static_cast<int>(loop.extent);
   made.body = advance(nest, loop, var(made.var), values, inner);
   return make_stmt(std::move(made));
@@ -156,7 +143,7 @@ Stmt Lowering::emit_split_loop(const NestStage& nest,
 Expr Lowering::iterations_before_part(const NestStage& nest, int i, const Values& values) const {
   const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
   const std::optional<ConstantPart>& part = nest_.tables->constant_parts[nest.stage];
-  if (!part || loop.kind != LoopKind::kSerial || loop.clamp >= 0 || keeps_bounds_) return {};
+  if (!part || loop.kind != LoopKind::kSerial || loop.clamp >= 0) return {};
   const int64_t coefficient = part->beyond.coefficient(VarId{loop.axis});
   if (coefficient <= 0) return {};
   // The least of the form in what the first iteration covers; it grows with each further one.
@@ -215,8 +202,8 @@ Stmt Lowering::emit_parallel(const NestStage& nest, Values values) {
     inner /= loop.extent;
     const Expr coordinate =
         simple(floor_mod(floor_div(var(index), Expr(inner)), Expr(loop.extent)));
-    const VarId position = new_var(iterator_name(dag_[nest.stage], loop.axis),
-                                   range_along(nest, loop, loop.extent - 1));
+    const VarId position =
+        new_var(iterator_name(dag_[nest.stage], loop.axis), {0, loop.extent - 1});
     return make_stmt(
         Let{position, coordinate, advance(nest, loop, var(position), at, [&](const Values& next) {
               return decode(i + 1, next);

@@ -104,14 +104,13 @@ std::vector<Expr> Lowering::buffer_indices(StageId id, const Values& point) cons
 Result<Program> lower(const Space& space,
                       const Candidate& candidate,
                       std::string name,
-                      const AfterLowerPass& after,
-                      bool keeps_bounds) {
+                      const AfterLowerPass& after) {
   TRY_ASSIGN(const LoopNest nest, legal_nest(space, candidate));
   const Sketch& sketch = space[candidate.sketch];
   const bool gpu = space.target.is_gpu();
   Program loops = gpu ? lower_for_gpu(sketch, nest, space.target.gpu, std::move(name))
-                      : Lowering(sketch, nest, std::move(name), keeps_bounds).run();
-  return run_lower_passes(std::move(loops), gpu, after, keeps_bounds);
+                      : Lowering(sketch, nest, std::move(name)).run();
+  return run_lower_passes(std::move(loops), gpu, after);
 }
 
 Result<std::string> print_after(std::string_view pass,

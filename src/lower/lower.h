@@ -8,14 +8,11 @@ namespace pruner {
 
 /// Lowers a legal candidate; `name` becomes the kernel's name.
 /// The error says why the candidate is not legal; in debug builds also which pass left a program
-/// that breaks a rule of loop IR. `keeps_bounds`: on a CPU the program keeps every bound that an
-/// open axis decides, so that programs at all its extents are one text; where padding is read,
-/// nothing is proven from the extent of one shape.
+/// that breaks a rule of loop IR.
 Result<Program> lower(const Space& space,
                       const Candidate& candidate,
                       std::string name,
-                      const AfterLowerPass& after = {},
-                      bool keeps_bounds = false);
+                      const AfterLowerPass& after = {});
 
 /// The program as it is after a pass, or after "loops" (--print=after-PASS). The error lists them.
 Result<std::string> print_after(std::string_view pass,

@@ -15,9 +15,8 @@ namespace pruner {
 
 class Lowering : private ProgramParts {
  public:
-  /// lower() says what `keeps_bounds` is.
-  Lowering(const Sketch& sketch, const LoopNest& nest, std::string name, bool keeps_bounds = false)
-      : sketch_(sketch), dag_(sketch.dag), nest_(nest), keeps_bounds_(keeps_bounds) {
+  Lowering(const Sketch& sketch, const LoopNest& nest, std::string name)
+      : sketch_(sketch), dag_(sketch.dag), nest_(nest) {
     program_.name = std::move(name);
     stages_.resize(dag_.stages.size());
   }
@@ -69,8 +68,6 @@ class Lowering : private ProgramParts {
                const Expr& index,
                Values values,
                const Emit& inner);
-  /// Values of a variable that runs to `last` along an axis, as far as they may be known.
-  Range range_along(const NestStage& nest, const NestLoop& loop, int64_t last) const;
   Stmt emit_loop(const NestStage& nest, int i, const Values& values, const Emit& inner);
   /// `made`, which has an extent, a kind and notes, with a variable and a body.
   Stmt emit_one_loop(const NestStage& nest,
@@ -118,7 +115,6 @@ class Lowering : private ProgramParts {
   const Sketch& sketch_;
   const ComputeDag& dag_;
   const LoopNest& nest_;
-  const bool keeps_bounds_;
   bool in_part_ = false;  // what is emitted is a constant part
   std::vector<StageState> stages_;
   std::map<int32_t, std::vector<Expr>> region_base_;

@@ -41,10 +41,6 @@ using AfterLowerPass = std::function<void(std::string_view pass, const Program&)
 
 /// Runs the passes of a kind of target on plain loops. An error is a broken rule of loop IR, which
 /// only debug builds look for.
-/// `keeps_bounds` (lower.h) leaves out what takes guards away.
-Result<Program> run_lower_passes(Program program,
-                                 bool gpu,
-                                 const AfterLowerPass& after = {},
-                                 bool keeps_bounds = false);
+Result<Program> run_lower_passes(Program program, bool gpu, const AfterLowerPass& after = {});
 
 }  // namespace pruner

@@ -62,14 +62,12 @@ class RangeLowering {
                 const Candidate& candidate,
                 const std::string& name,
                 const SymbolBox& within,
-                bool keeps_bounds,
                 const std::vector<SymbolValues>& shown)
       : task_(task),
         origin_(origin),
         candidate_(candidate),
         name_(name),
         within_(within),
-        keeps_bounds_(keeps_bounds),
         shown_(shown) {}
 
   Result<RangeProgram> run() {
@@ -159,7 +157,7 @@ class RangeLowering {
     if (!is_new) return at->second.get();
     const std::optional<TaskRange::Carried> carried = task_.carry(origin_, candidate_, values);
     if (!carried) return nullptr;
-    Result<Program> program = lower(*carried->space, carried->candidate, name_, {}, keeps_bounds_);
+    Result<Program> program = lower(*carried->space, carried->candidate, name_);
     if (program.ok()) at->second = std::make_unique<Program>(*std::move(program));
     return at->second.get();
   }
@@ -360,7 +358,6 @@ class RangeLowering {
   const Candidate& candidate_;
   const std::string& name_;
   const SymbolBox& within_;
-  const bool keeps_bounds_;
   const std::vector<SymbolValues>& shown_;
   std::map<SymbolValues, std::unique_ptr<Program>> programs_;
   std::string difference_;  // the last one that was found
@@ -373,9 +370,8 @@ Result<RangeProgram> lower_over_range(TaskRange& task,
                                       const Candidate& candidate,
                                       const std::string& name,
                                       const SymbolBox& within,
-                                      bool keeps_bounds,
                                       const std::vector<SymbolValues>& shown) {
-  return RangeLowering(task, origin, candidate, name, within, keeps_bounds, shown).run();
+  return RangeLowering(task, origin, candidate, name, within, shown).run();
 }
 
 }  // namespace pruner

@@ -28,6 +28,7 @@ class TaskRange {
   const std::vector<Symbol>& symbols() const { return symbols_; }
   const SymbolBox& box() const { return box_; }
   const DagRange& dag() const { return dag_; }
+  const Target& target() const { return target_; }
   Task task_at(std::span<const int64_t> values) const;
   const Space& space_at(const SymbolValues& values);
   /// Of a schedule of one shape what it is at another, with a space that has it and lives as long
@@ -59,14 +60,12 @@ struct RangeProgram {
 /// The program of a schedule, `candidate` of the task's space at `origin`, for as much of the box
 /// `within` as it has one for: what is left out is at the small end, where a tile is longer than
 /// its axis or a vector than its row. `shown` are shapes whose programs are among those that the
-/// one is made from, as where it was found wrong before. `keeps_bounds` (lower.h) makes a
-/// slower program, which more schedules have. The error says why there is none.
+/// one is made from, as where it was found wrong before. The error says why there is none.
 Result<RangeProgram> lower_over_range(TaskRange& task,
                                       const SymbolValues& origin,
                                       const Candidate& candidate,
                                       const std::string& name,
                                       const SymbolBox& within,
-                                      bool keeps_bounds = false,
                                       const std::vector<SymbolValues>& shown = {});
 
 }  // namespace pruner

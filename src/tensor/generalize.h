@@ -73,10 +73,15 @@ class DagRange {
   /// The distinct extents of its axes that are more than a number or a symbol; variable i is symbol
   /// i.
   std::vector<Expr> extents() const;
+  /// What is the same at all shapes; numbers that are not, are those of one of them.
+  const ComputeDag& form() const { return form_; }
+  /// Extents of a stage's axes; variable i is symbol i.
+  const std::vector<Expr>& axes(StageId id) const { return extents_of(id).axes; }
+  const std::vector<Expr>& reduce_axes(StageId id) const { return extents_of(id).reduce_axes; }
+  /// Of a stage that is no placeholder; variables: its iterators, then the symbols.
+  const Expr& body(StageId id) const { return bodies_[static_cast<size_t>(id.value)]; }
   /// Stage::read_at; variable i is symbol i.
-  const std::vector<Expr>& read_at(StageId id) const {
-    return extents_[static_cast<size_t>(id.value)].read_at;
-  }
+  const std::vector<Expr>& read_at(StageId id) const { return extents_of(id).read_at; }
 
  private:
   static Result<DagRange> of(std::span<const ComputeDag* const> dags,
@@ -86,6 +91,8 @@ class DagRange {
     std::vector<Expr> axes, reduce_axes, read_at;
     Expr index_bound;
   };
+  const Extents& extents_of(StageId id) const { return extents_[static_cast<size_t>(id.value)]; }
+
   ComputeDag form_;  // numbers are those of one point; bodies have symbols behind their iterators
   std::vector<Extents> extents_;
   std::vector<Expr> bodies_;

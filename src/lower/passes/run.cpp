@@ -2,10 +2,7 @@
 
 namespace pruner {
 
-Result<Program> run_lower_passes(Program program,
-                                 bool gpu,
-                                 const AfterLowerPass& after,
-                                 bool keeps_bounds) {
+Result<Program> run_lower_passes(Program program, bool gpu, const AfterLowerPass& after) {
   const auto made = [&](std::string_view name) -> Result<Unit> {
     if (after) after(name, program);
 #ifndef NDEBUG
@@ -16,7 +13,7 @@ Result<Program> run_lower_passes(Program program,
   };
   TRY(made("loops"));
   for (const LowerPass& pass : kLowerPasses) {
-    if (!(gpu ? pass.gpu : pass.cpu) || (keeps_bounds && pass.run == split_guards)) continue;
+    if (!(gpu ? pass.gpu : pass.cpu)) continue;
     program = pass.run(std::move(program));
     TRY(made(pass.name));
   }
