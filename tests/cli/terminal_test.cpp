@@ -1,5 +1,6 @@
 // label: codegen
 // What a run shows on a terminal: a pseudoterminal of a given width.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pty.h>
 #include <sys/wait.h>
@@ -70,6 +71,12 @@ std::vector<std::string> lines_of(const std::string& text) {
 struct Terminal : testing::Test {
   Terminal() { fs::remove_all(dir); }
   ~Terminal() override { fs::remove_all(dir); }
+
+  void SetUp() override {
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    if (terminal < 0) GTEST_SKIP() << "no pseudoterminals here";
+    close(terminal);
+  }
 
   std::vector<std::string> tune() const {
     return {"tune",
