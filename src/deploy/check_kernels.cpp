@@ -42,6 +42,11 @@ constexpr unsigned kTimeoutS = 60;    // a call's limit
 constexpr size_t kTextBytes = 400;    // of what is wrong
 constexpr std::byte kOtherFill{0x5a};
 
+/// How floats of the inputs follow each other. Whoever leaves out the first or the last terms of a
+/// maximum gives another one where terms descend or ascend; of drawn terms it is rarely one of
+/// them.
+enum class Order : uint8_t { kDrawn, kAscending, kDescending };
+
 enum class CallState : uint8_t { kOpen, kRunning, kRight, kWrong, kNoMemory };
 
 /// What a child leaves of one call.
@@ -166,11 +171,17 @@ double inlined_size(const ComputeDag& dag) {
 class KernelTrial {
  public:
   /// `data` draws the inputs, `places` the elements that are compared.
-  KernelTrial(const KernelCall& call, PrunerPool& pool, BufferPool& buffers, Rng data, Rng places)
+  KernelTrial(const KernelCall& call,
+              PrunerPool& pool,
+              BufferPool& buffers,
+              Order order,
+              Rng data,
+              Rng places)
       : call_(call),
         group_(call.at->groups[call.group]),
         pool_(pool),
         buffers_(buffers),
+        order_(order),
         data_(data),
         places_(places) {}
 
@@ -276,10 +287,12 @@ class KernelTrial {
                              static_cast<size_t>(placed.element_bytes);
         repeat(tensor, {placed.data(), bytes});
         tensor = Tensor::view(dtype, placed.shape, nullptr, placed.data());
+        make_ordered(dtype, {placed.data(), bytes});
       } else {
         Tensor whole(dtype, placed.shape);
         auto* const from = static_cast<std::byte*>(whole.data());
         repeat(tensor, {from, static_cast<size_t>(whole.bytes())});
+        make_ordered(dtype, {from, static_cast<size_t>(whole.bytes())});
         placed.buffer.fill(kUnwritten);
         placed.each_row([&](int64_t to, int64_t at, size_t row_bytes) {
           std::memcpy(placed.buffer.data() + to, from + at, row_bytes);
@@ -297,6 +310,16 @@ class KernelTrial {
     if (tensor.dtype() != DType::kFloat8E8M0) return;
     auto* const codes = static_cast<uint8_t*>(tensor.data());
     std::replace(codes, codes + tensor.num_elements(), uint8_t{0}, uint8_t{1});
+  }
+
+  void make_ordered(DType dtype, std::span<std::byte> bytes) const {
+    if (order_ == Order::kDrawn || dtype != DType::kFloat32) return;
+    const size_t count = bytes.size() / sizeof(float);
+    auto* const floats = reinterpret_cast<float*>(bytes.data());
+    for (size_t i = 0; i < count; ++i) {
+      const size_t place = order_ == Order::kAscending ? i : count - 1 - i;
+      floats[i] = 2 * static_cast<float>(place) / static_cast<float>(count) - 1;
+    }
   }
 
   /// One run; what was written beside the output.
@@ -473,6 +496,7 @@ class KernelTrial {
   const Group& group_;
   PrunerPool& pool_;
   BufferPool& buffers_;
+  const Order order_;
   Rng data_, places_;
   std::vector<Tensor> tensors_;                      // of the group's inputs
   std::vector<std::optional<PlacedTensor>> inputs_;  // nullopt: a constant
@@ -502,6 +526,16 @@ void watch_for_faults() {
   signal(SIGALRM, SIG_DFL);
 }
 
+/// Whether a kernel may leave out terms of a maximum or a minimum without another result on most
+/// data: there are few results, each of many terms.
+bool may_hide_terms(const ComputeDag& dag) {
+  constexpr int64_t kMany = 64;  // results a term
+  return std::ranges::any_of(dag.stages, [&](const Stage& stage) {
+    const bool extreme = stage.combiner == Combiner::kMax || stage.combiner == Combiner::kMin;
+    return extreme && stage.num_elements() < kMany * stage.reduce_size();
+  });
+}
+
 void run_call(const KernelCall& call,
               PrunerPool& pool,
               BufferPool& buffers,
@@ -509,17 +543,23 @@ void run_call(const KernelCall& call,
               CallReport& report) {
   report.state = CallState::kRunning;
   std::optional<std::string> wrong;
-  for (int draw = 0; draw < kDraws; ++draw) {
-    const uint64_t data_seed = seed * kDraws + static_cast<uint64_t>(draw);
-    KernelTrial trial(call, pool, buffers, Rng(data_seed), Rng(seed));
-    running = {&report, &trial};
-    const Result<std::optional<KernelTrial::Fault>> found = trial.run();
-    running = {};
-    if (!found.ok()) _exit(ENOMEM);
-    wrong = std::nullopt;
-    if (*found) wrong = (*found)->text;
-    if (!*found || !(*found)->of_values) break;
-  }
+  const auto try_with = [&](Order order) {
+    for (int draw = 0; draw < kDraws; ++draw) {
+      const uint64_t data_seed = seed * kDraws + static_cast<uint64_t>(draw);
+      KernelTrial trial(call, pool, buffers, order, Rng(data_seed), Rng(seed));
+      running = {&report, &trial};
+      const Result<std::optional<KernelTrial::Fault>> found = trial.run();
+      running = {};
+      if (!found.ok()) _exit(ENOMEM);
+      wrong = std::nullopt;
+      if (*found) wrong = (*found)->text;
+      if (!*found || !(*found)->of_values) break;
+    }
+  };
+  try_with(Order::kDrawn);
+  if (may_hide_terms(call.at->groups[call.group].dag))
+    for (const Order order : {Order::kAscending, Order::kDescending})
+      if (!wrong) try_with(order);
   if (wrong) fmt::format_to_n(report.text, kTextBytes - 1, "{}", *wrong);
   report.state = wrong ? CallState::kWrong : CallState::kRight;
 }

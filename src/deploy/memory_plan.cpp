@@ -4,6 +4,7 @@
 
 #include "graph/ops/op.h"
 #include "support/check.h"
+#include "tensor/affine.h"
 
 namespace pruner {
 namespace {
@@ -62,11 +63,13 @@ class Planner {
   Planner(const Partition& partition,
           std::span<const KernelMemory> kernels,
           int64_t alignment,
-          const StateMemory& states)
+          const StateMemory& states,
+          const PartitionRange* range)
       : partition_(partition),
         kernels_(kernels),
         alignment_(alignment),
         states_(states),
+        range_(range),
         places_(partition.values.size()),
         last_use_(partition.values.size(), -1),
         block_of_(partition.values.size(), -1) {}
@@ -215,7 +218,27 @@ class Planner {
       blocks_[block_of_[output]].last = last;
       return;
     }
-    block_of_[output] = add_block(g, last, value_bytes(partition_.values[output]));
+    block_of_[output] = add_block(g, last, most_bytes(output));
+  }
+
+  /// Of a value at the shape where it has most, which need not be the greatest: the rest of a
+  /// division has as many elements as any.
+  int64_t most_bytes(size_t value) const {
+    if (range_ == nullptr) return value_bytes(partition_.values[value]);
+    std::vector<Range> symbols;
+    for (size_t s = 0; s < range_->box.min.size(); ++s)
+      symbols.emplace_back(range_->box.min[s], range_->box.max[s]);
+    int64_t bytes = dtype_bytes(partition_.values[value].dtype);
+    for (const Expr& extent : range_->shapes[value]) bytes *= bounds(extent, symbols).second;
+    return bytes;
+  }
+
+  bool have_one_size(ValueId a, ValueId b) const {
+    const DType of_a = partition_[a].dtype, of_b = partition_[b].dtype;
+    if (range_ == nullptr || range_->shapes[index(a)].size() != range_->shapes[index(b)].size())
+      return value_bytes(partition_[a]) == value_bytes(partition_[b]);
+    return dtype_bytes(of_a) == dtype_bytes(of_b) &&
+           std::ranges::equal(range_->shapes[index(a)], range_->shapes[index(b)], structural_equal);
   }
 
   bool may_overwrite(int g, ValueId input) const {
@@ -223,10 +246,8 @@ class Planner {
     const size_t owner = index(base(input));
     // A slice shares its owner's bytes with others, which may be read later.
     if (partition_[input].slice || partition_[group.output].slice) return false;
-    if (kernels_[g].rewrites || last_use_[owner] != g ||
-        value_bytes(partition_[input]) != value_bytes(partition_[group.output])) {
+    if (kernels_[g].rewrites || last_use_[owner] != g || !have_one_size(input, group.output))
       return false;
-    }
     if (group.routine != nullptr) {
       const auto uses =
           std::ranges::count_if(group.inputs, [&](ValueId id) { return index(base(id)) == owner; });
@@ -234,8 +255,11 @@ class Planner {
     }
     const std::vector<StageId> stages = group.dag.inputs();
     for (size_t i = 0; i < group.inputs.size(); ++i) {  // the same bytes may come in more than once
-      if (index(base(group.inputs[i])) == owner && !reads_in_place(group.dag, stages[i]))
-        return false;
+      if (index(base(group.inputs[i])) != owner) continue;
+      const bool in_place = range_ == nullptr
+                                ? reads_in_place(group.dag, stages[i])
+                                : reads_in_place(range_->dags[static_cast<size_t>(g)], stages[i]);
+      if (!in_place) return false;
     }
     return true;
   }
@@ -244,23 +268,53 @@ class Planner {
   std::span<const KernelMemory> kernels_;
   int64_t alignment_;
   const StateMemory& states_;
+  const PartitionRange* range_;     // null: one shape
   std::vector<ValuePlace> places_;  // of values outside of the arena
   std::vector<int> last_use_;       // the last group that reads it
   std::vector<int> block_of_;       // by owner: its block in the arena; -1: none
   std::vector<Block> blocks_;
 };
 
-/// Whether `indices` are exactly the stage's own axes.
-bool is_own_position(const Stage& stage, const std::vector<Expr>& indices) {
-  if (indices.size() != stage.axes.size()) return false;
+/// Whether `indices` are exactly the variables of axes of these extents.
+bool is_own_position(const std::vector<Expr>& axes, const std::vector<Expr>& indices) {
+  if (indices.size() != axes.size()) return false;
   for (size_t d = 0; d < indices.size(); ++d) {
     const Var* var = as<Var>(indices[d]);
-    const int64_t* constant = as_int(indices[d]);
+    const int64_t *constant = as_int(indices[d]), *extent = as_int(axes[d]);
     const bool own = var != nullptr && var->id.value == static_cast<int32_t>(d);
+    const bool is_one = extent != nullptr && *extent == 1;
     // An axis of one element may be read at 0 as well.
-    if (!own && !(stage.axes[d].extent == 1 && constant != nullptr && *constant == 0)) return false;
+    if (!own && !(is_one && constant != nullptr && *constant == 0)) return false;
   }
   return true;
+}
+
+/// reads_in_place(), with the extents of a stage's axes and its body.
+template <typename Axes, typename Body>
+bool reads_own_elements(const ComputeDag& dag, StageId input, const Axes& axes, const Body& body) {
+  const std::vector<StageId> outputs = dag.outputs();
+  if (outputs.size() != 1 || dag[input].dtype != dag[outputs.front()].dtype) return false;
+  const std::vector<Expr> shape = axes(outputs.front());
+  const auto has_its_shape = [&](StageId id) {
+    return std::ranges::equal(axes(id), shape, structural_equal);
+  };
+  std::vector<bool> depends(dag.stages.size(), false);  // on `input`
+  depends[input.value] = true;
+  for (int s = 0; s < dag.size(); ++s) {
+    const StageId id{s};
+    if (dag[id].is_placeholder()) continue;
+    const std::vector<Expr> own = axes(id);
+    bool in_place = true;
+    visit(body(id), [&](const Expr& e) {
+      const Load* load = as<Load>(e);
+      if (load == nullptr || !depends[load->tensor.value]) return;
+      depends[s] = true;
+      in_place &= is_own_position(own, load->indices);
+    });
+    if (!depends[s]) continue;
+    if (!in_place || dag[id].is_reduction() || !has_its_shape(id)) return false;
+  }
+  return has_its_shape(input);
 }
 
 }  // namespace
@@ -268,10 +322,11 @@ bool is_own_position(const Stage& stage, const std::vector<Expr>& indices) {
 MemoryPlan plan_memory(const Partition& partition,
                        std::span<const KernelMemory> kernels,
                        int64_t alignment,
-                       const StateMemory& states) {
+                       const StateMemory& states,
+                       const PartitionRange* range) {
   CHECK(kernels.size() == partition.groups.size());
   CHECK(states.offsets.empty() || states.offsets.size() == partition.states.size());
-  return Planner(partition, kernels, alignment, states).plan();
+  return Planner(partition, kernels, alignment, states, range).plan();
 }
 
 int64_t value_bytes(const PlannedValue& value) {
@@ -281,25 +336,20 @@ int64_t value_bytes(const PlannedValue& value) {
 }
 
 bool reads_in_place(const ComputeDag& dag, StageId input) {
-  const std::vector<StageId> outputs = dag.outputs();
-  const Stage& output = dag[outputs.front()];
-  if (outputs.size() != 1 || dag[input].dtype != output.dtype) return false;
-  std::vector<bool> depends(dag.stages.size(), false);  // on `input`
-  depends[input.value] = true;
-  for (int s = 0; s < dag.size(); ++s) {
-    const Stage& stage = dag[StageId{s}];
-    bool in_place = true;
-    if (stage.is_placeholder()) continue;
-    visit(stage.body, [&](const Expr& e) {
-      const Load* load = as<Load>(e);
-      if (load == nullptr || !depends[load->tensor.value]) return;
-      depends[s] = true;
-      in_place &= is_own_position(stage, load->indices);
-    });
-    if (!depends[s]) continue;
-    if (!in_place || stage.is_reduction() || stage.shape() != output.shape()) return false;
-  }
-  return dag[input].shape() == output.shape();
+  const auto axes = [&](StageId id) {
+    std::vector<Expr> extents;
+    for (const Iterator& axis : dag[id].axes) extents.emplace_back(axis.extent);
+    return extents;
+  };
+  return reads_own_elements(dag, input, axes, [&](StageId id) { return dag[id].body; });
+}
+
+bool reads_in_place(const DagRange& range, StageId input) {
+  return reads_own_elements(
+      range.form(),
+      input,
+      [&](StageId id) { return range.axes(id); },
+      [&](StageId id) { return range.body(id); });
 }
 
 }  // namespace pruner

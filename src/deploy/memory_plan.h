@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "graph/partition.h"
+#include "graph/partition_range.h"
 
 namespace pruner {
 
@@ -57,11 +57,13 @@ struct MemoryPlan {
 };
 
 /// Plans the memory of a partition; `kernels`: one a group. Offsets are multiples of `alignment`.
-/// Without `states` those of the partition are inputs and outputs of the caller.
+/// Without `states` those of the partition are inputs and outputs of the caller. `range`: the
+/// shapes that the plan is for, of which the partition is the greatest; null: it is of one shape.
 MemoryPlan plan_memory(const Partition& partition,
                        std::span<const KernelMemory> kernels,
                        int64_t alignment = kArenaAlignment,
-                       const StateMemory& states = {});
+                       const StateMemory& states = {},
+                       const PartitionRange* range = nullptr);
 
 /// Bytes of a value's elements, which lie densely.
 int64_t value_bytes(const PlannedValue& value);
@@ -69,5 +71,7 @@ int64_t value_bytes(const PlannedValue& value);
 /// Whether the DAG's output may overwrite `input`: every element of it that output element i
 /// depends on is element i.
 bool reads_in_place(const ComputeDag& dag, StageId input);
+/// Whether it does at every shape of a range.
+bool reads_in_place(const DagRange& range, StageId input);
 
 }  // namespace pruner

@@ -184,10 +184,11 @@ ModulePlan::Shapes make_shapes(const Partition& partition,
                                const ModuleKernels& kernels,
                                const std::vector<size_t>& of_group,
                                const StateMemory& states,
+                               const PartitionRange* range,
                                Weights& weights) {
   std::vector<KernelMemory> needs;
   for (const size_t k : of_group) needs.push_back(memory_of(kernels.made()[k], target));
-  MemoryPlan memory = plan_memory(partition, needs, alignment_of(target), states);
+  MemoryPlan memory = plan_memory(partition, needs, alignment_of(target), states, range);
   ModulePlan::Shapes plan;
   plan.arena_bytes = memory.arena_bytes;
   for (size_t g = 0; g < partition.groups.size(); ++g) {
@@ -318,8 +319,8 @@ static Result<PlanFormulas> add_phases(std::span<const Phase> phases,
       const PartitionRange* varies = one ? nullptr : range;
       TRY_ASSIGN(const std::vector<size_t> of_group, kernels.add(partition, network, varies));
       const Sizes sizes(partition, varies, formulas);
-      made.shapes.push_back(
-          make_shapes(partition, sizes, target, kernels, of_group, states.of_phase[p], weights));
+      made.shapes.push_back(make_shapes(
+          partition, sizes, target, kernels, of_group, states.of_phase[p], varies, weights));
       if (range == nullptr) return Unit{};
       std::vector<std::vector<Expr>> outputs;
       for (const ValueId id : partition.outputs) outputs.push_back(range->shapes[id.value]);

@@ -66,6 +66,7 @@ struct State {
 /// What a network that is made at one of several shapes has as it is at the others.
 struct RangeHints {
   bool keeps_all = false;          // what does nothing at this shape stays: at others it may do
+  bool any_extents = false;        // nothing is decided by how long an axis is
   std::set<std::string> literals;  // small constants that kernels have in their code as numbers
   std::set<std::string> computed;  // values that constants give at this shape, and kernels compute
 };
@@ -81,6 +82,7 @@ struct Graph {
   std::shared_ptr<FoldedConstants> folded = {};  // of imports that share a cache; null: none
 
   bool keeps_all() const { return hints != nullptr && hints->keeps_all; }
+  bool any_extents() const { return hints != nullptr && hints->any_extents; }
   bool is_literal(const Value& value) const {
     return hints != nullptr && hints->literals.contains(value.name);
   }

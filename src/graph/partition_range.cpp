@@ -10,6 +10,7 @@
 #include "support/check.h"
 #include "support/control_group.h"
 #include "support/hash.h"
+#include "support/log.h"
 #include "support/mend.h"
 #include "support/parallel_for.h"
 
@@ -531,9 +532,13 @@ std::optional<RangeHints> further(RangeHints hints, const std::map<std::string, 
   bool is_new = false;
   for (const auto& [name, elements] : varying)
     is_new |= (elements <= kMostLiteral ? hints.literals : hints.computed).insert(name).second;
-  if (!is_new && hints.keeps_all) return std::nullopt;
-  if (!is_new) hints.keeps_all = true;
-  return hints;
+  if (is_new) return hints;
+  for (bool RangeHints::*hint : {&RangeHints::keeps_all, &RangeHints::any_extents}) {
+    if (hints.*hint) continue;
+    hints.*hint = true;
+    return hints;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -555,6 +560,7 @@ Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols,
       network.at = hinted;
       return network;
     }
+    log_detail("the shapes are no range as they are: {}", found.error().message());
     if (!first) first = found.error();
     std::optional<RangeHints> more =
         further(hints == nullptr ? RangeHints() : *hints, ranges.varying());

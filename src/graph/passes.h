@@ -31,6 +31,7 @@ struct GraphPass {
   std::string_view name;
   Graph (*run)(Graph, const PassOptions&);
   bool cpu_only = false;
+  bool by_extents = false;  // what it does depends on them: RangeHints::any_extents leaves it out
 };
 
 template <Graph (*pass)(Graph)>
@@ -63,24 +64,24 @@ Graph round_factors(Graph graph, const PassOptions& options);    // of float32, 
 
 inline constexpr GraphPass kGraphPasses[] = {
     {"run_quantized", run_quantized},
-    {"keep_codes", always<keep_codes>, true},
+    {"keep_codes", always<keep_codes>, true, true},
     {"simplify", always<simplify>},
     {"fold_constants", always<fold_constants>},
     {"match_signs", match_signs, true},
     {"fuse_layernorm", always<fuse_layernorm>},
     {"fold_batch_norm", always<fold_batch_norm>},
     {"tabulate", always<tabulate>, true},
-    {"crop_kernels", always<crop_kernels>},
-    {"split_kernels", always<split_kernels>, true},
+    {"crop_kernels", always<crop_kernels>, false, true},
+    {"split_kernels", always<split_kernels>, true, true},
     {"combine_matmuls", combine_matmuls},
-    {"channels_last", channels_last},
-    {"sink_transposes", always<sink_transposes>},
-    {"fuse_attention", fuse_attention, true},
+    {"channels_last", channels_last, false, true},
+    {"sink_transposes", always<sink_transposes>, false, true},
+    {"fuse_attention", fuse_attention, true, true},
     {"widen_floats", widen_floats},
     {"join_taps", join_taps},
     {"remove_dead", always<remove_dead>},
     {"update_states", always<update_states>, true},
-    {"place_concats", always<place_concats>, true},
+    {"place_concats", always<place_concats>, true, true},
     {"fuse", fuse},
     {"narrow_floats", narrow_floats},
     {"round_factors", round_factors},

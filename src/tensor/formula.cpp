@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <ranges>
 #include <set>
 
 #include "support/check.h"
@@ -75,6 +76,7 @@ std::optional<Expr> FormulaFinder::find(std::span<const int64_t> values) {
     if (!formula) formula = as_quotient(values, sum);
   }
   if (!formula) formula = as_linear(values);
+  if (!formula && !has_parts_) formula = as_combination(values);
   if (!formula && !has_parts_) formula = as_scaled(values);
   for (const bool sum : {false, true})
     if (!formula) formula = as_remainder(values, sum);
@@ -253,6 +255,47 @@ std::optional<Expr> FormulaFinder::as_linear(std::span<const int64_t> values) co
     for (size_t t = terms; t-- > 0;)
       form = products_[t].form * Expr(static_cast<int64_t>(std::llround((*solution)[t]))) + form;
     if (fits(form, values)) return form;
+  }
+  return std::nullopt;
+}
+
+// a * one + b * other + c, of two symbols or formulas that were found before: what is left of an
+// axis when a part of it is cut off. Three points say which numbers these are; a and b are small.
+std::optional<Expr> FormulaFinder::as_combination(std::span<const int64_t> values) const {
+  constexpr int64_t kMost = 64, kMostConstant = int64_t{1} << 40;
+  std::vector<const Factor*> factors;
+  for (size_t s = 0; s < points_[0].size(); ++s) factors.push_back(&products_[s]);
+  for (const Factor& form : found_forms_) factors.push_back(&form);
+  if (points_.size() < 6) return std::nullopt;
+  const size_t last = points_.size() - 1;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    for (size_t j = i + 1; j < factors.size(); ++j) {
+      const std::vector<int64_t>&f = factors[i]->values, &g = factors[j]->values;
+      // The points between the first and the last, until one tells the two apart.
+      for (size_t p = 1; p < last; ++p) {
+        const auto from_first = [](std::span<const int64_t> of, size_t at) {
+          return static_cast<__int128>(of[at]) - of[0];
+        };
+        const __int128 f1 = from_first(f, p), f2 = from_first(f, last), g1 = from_first(g, p),
+                       g2 = from_first(g, last), v1 = from_first(values, p),
+                       v2 = from_first(values, last);
+        const __int128 apart = f1 * g2 - f2 * g1;
+        if (apart == 0) continue;
+        const __int128 a = v1 * g2 - v2 * g1, b = f1 * v2 - f2 * v1;
+        if (a % apart != 0 || b % apart != 0) break;
+        const __int128 times = a / apart, more = b / apart;
+        if (times < -kMost || times > kMost || more < -kMost || more > kMost) break;
+        const __int128 c = values[0] - times * f[0] - more * g[0];
+        const auto is_right = [&](size_t at) {
+          return values[at] == times * f[at] + more * g[at] + c;
+        };
+        const bool fits =
+            std::ranges::all_of(std::views::iota(size_t{0}, points_.size()), is_right);
+        if (!fits || c < -kMostConstant || c > kMostConstant) break;
+        return factors[i]->form * Expr(static_cast<int64_t>(times)) +
+               factors[j]->form * Expr(static_cast<int64_t>(more)) + Expr(static_cast<int64_t>(c));
+      }
+    }
   }
   return std::nullopt;
 }

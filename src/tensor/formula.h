@@ -58,6 +58,7 @@ class FormulaFinder {
                                  const Round& round);
   std::optional<Expr> as_product(std::span<const int64_t> values, bool sum) const;
   std::optional<Expr> as_linear(std::span<const int64_t> values) const;
+  std::optional<Expr> as_combination(std::span<const int64_t> values) const;
   std::optional<Expr> as_scaled(std::span<const int64_t> values) const;
   bool fits(const Expr& form, std::span<const int64_t> values) const;
 

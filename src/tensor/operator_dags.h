@@ -111,13 +111,15 @@ struct CodedMatrix {
 StageId add_coded_matmul(DagBuilder& b, StageId data, const CodedMatrix& matrix);
 
 StageId add_pool(DagBuilder& b, StageId data, const PoolParams& params);
-/// `value` around the data: output extent before + in + after per dim (negative: cuts).
+/// `value` around the data: output extent before + in + after per dim (negative: cuts). `guarded`:
+/// also where there is nothing around them.
 StageId add_pad(DagBuilder& b,
                 StageId data,
                 std::span<const int64_t> before,
                 std::span<const int64_t> after,
                 double value,
-                std::string name = "PaddedInput");
+                std::string name = "PaddedInput",
+                bool guarded = false);
 
 enum class ReduceKind : uint8_t { kSum, kMean, kMax, kMin, kProd };
 StageId add_reduce(

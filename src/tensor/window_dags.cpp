@@ -88,14 +88,14 @@ static std::string layout_text(size_t rank, bool channels_first = false) {
   return channels_first ? "nc" + dims : "n" + dims + "c";
 }
 
-// `guarded`: axes with bounds though nothing is added to them.
+// `guarded`: all axes have bounds, also those that nothing is added to.
 static StageId pad_with(DagBuilder& b,
                         StageId data,
                         std::span<const int64_t> before,
                         std::span<const int64_t> after,
                         const Expr& value,
                         std::string name,
-                        const std::set<size_t>& guarded = {}) {
+                        bool guarded = false) {
   const std::vector<int64_t> in = b.shape(data);
   std::vector<int64_t> out = in;
   std::vector<std::string> names;
@@ -108,7 +108,7 @@ static StageId pad_with(DagBuilder& b,
     std::vector<Expr> index;
     for (size_t d = 0; d < in.size(); ++d) {
       index.push_back(i[d] - before[d]);
-      if (before[d] > 0 || after[d] > 0 || guarded.contains(d)) {
+      if (before[d] > 0 || after[d] > 0 || guarded) {
         inside = inside && i[d] >= before[d] && i[d] < before[d] + in[d];
       }
     }
@@ -122,9 +122,15 @@ StageId add_pad(DagBuilder& b,
                 std::span<const int64_t> before,
                 std::span<const int64_t> after,
                 double value,
-                std::string name) {
-  return pad_with(
-      b, data, before, after, cast(b.stage(data).dtype, float_imm(value)), std::move(name));
+                std::string name,
+                bool guarded) {
+  return pad_with(b,
+                  data,
+                  before,
+                  after,
+                  cast(b.stage(data).dtype, float_imm(value)),
+                  std::move(name),
+                  guarded);
 }
 
 // A last window that `ceil` counts may read beyond the padding that is given.
@@ -136,16 +142,16 @@ static StageId pad_windows(DagBuilder& b,
                            std::string name,
                            bool keeps_padding = false) {
   std::vector<int64_t> before(dims.size() + 2, 0), after(dims.size() + 2, 0);
-  std::set<size_t> guarded;
   bool padded = keeps_padding;
   for (const WindowDim& dim : dims) {
     before[dim.axis] = dim.before;
     const int64_t read = (dim.out - 1) * dim.stride + dim.reach();
-    after[dim.axis] = std::max(dim.after, read - dim.in - dim.before);
+    // What no window reads is not kept: so the extent follows from the number of windows alone.
+    const int64_t unread = keeps_padding ? read : dim.after + dim.in + dim.before;
+    after[dim.axis] = std::max(unread, read) - dim.in - dim.before;
     padded |= before[dim.axis] != 0 || after[dim.axis] != 0;
-    if (keeps_padding) guarded.insert(dim.axis);
   }
-  return padded ? pad_with(b, data, before, after, value, std::move(name), guarded) : data;
+  return padded ? pad_with(b, data, before, after, value, std::move(name), keeps_padding) : data;
 }
 
 static std::vector<int64_t> output_shape(int64_t n, std::span<const WindowDim> dims, int64_t c) {
@@ -309,10 +315,12 @@ StageId add_conv_transpose(DagBuilder& b,
   return add_cast(b, out, b.stage(data).dtype);
 }
 
-// How many taps of the window at `o` lie in [low, high); a constant where that is all of them.
-static Expr taps_inside(const WindowDim& dim, const Expr& o, int64_t low, int64_t high) {
+// How many taps of the window at `o` lie in [low, high); a constant where that is all of them, if
+// it may be one.
+static Expr taps_inside(
+    const WindowDim& dim, const Expr& o, int64_t low, int64_t high, bool keeps_padding) {
   const int64_t last = (dim.out - 1) * dim.stride - dim.before + dim.reach();
-  if (-dim.before >= low && last <= high) return dim.kernel;
+  if (!keeps_padding && -dim.before >= low && last <= high) return dim.kernel;
   const Expr start = o * dim.stride - dim.before;
   // The least taps r with start + r * dilation >= low and >= high.
   const Expr first = max(floor_div(low + dim.dilation - 1 - start, dim.dilation), 0);
@@ -353,8 +361,11 @@ StageId add_pool(DagBuilder& b, StageId data, const PoolParams& params) {
     Expr taps = 1;
     for (const WindowDim& dim : dims) {
       const bool all = params.count_include_pad;
-      taps = taps *
-             taps_inside(dim, i[dim.axis], all ? -dim.before : 0, dim.in + (all ? dim.after : 0));
+      taps = taps * taps_inside(dim,
+                                i[dim.axis],
+                                all ? -dim.before : 0,
+                                dim.in + (all ? dim.after : 0),
+                                params.keeps_padding);
     }
     return cast(dtype, b.at(pooled, {i.begin(), i.end()}) / cast(sum_type(dtype), taps));
   };

@@ -339,6 +339,36 @@ TEST(ReadsInPlace, HoldsForTheResidualOfAConvolution) {
   EXPECT_FALSE(reads_in_place(dag, bias));
 }
 
+/// The values of `n` placeholders x of n elements, each with what `make` computes of it.
+DagRange range_of(const std::function<StageId(DagBuilder&, StageId x, int64_t n)>& make) {
+  const std::vector<Symbol> symbols = {{"n", 5, 36, {}}};
+  FormulaFinder finder(symbols, {{5}, {6}, {7}, {8}, {11}, {13}, {17}, {24}, {29}, {36}});
+  std::vector<ComputeDag> dags;
+  std::vector<const ComputeDag*> list;
+  for (const SymbolValues& point : finder.points()) {
+    DagBuilder b;
+    const StageId x = b.placeholder("x", {2, point[0]});
+    dags.push_back(b.finish({make(b, x, point[0])}));
+  }
+  for (const ComputeDag& dag : dags) list.push_back(&dag);
+  return *DagRange::of(list, finder);
+}
+
+// At the greatest of them nothing is padded, and element i depends on element i alone.
+TEST(ReadsInPlace, FailsWhereItDoesAtSomeShapesOnly) {
+  const DagRange padded = range_of([](DagBuilder& b, StageId x, int64_t n) {
+    const int64_t before[] = {0, 0}, after[] = {0, (n + 5) / 6 * 6 - n};
+    return add_pad(b, x, before, after, 0, "pad", true);
+  });
+  const StageId x{0};
+  EXPECT_TRUE(reads_in_place(padded.at(SymbolValues{36}), x));
+  EXPECT_FALSE(reads_in_place(padded, x));
+  const DagRange kept = range_of([](DagBuilder& b, StageId x, int64_t) {
+    return add_activation(b, x, *find_activation("relu"));
+  });
+  EXPECT_TRUE(reads_in_place(kept, x));
+}
+
 TEST(ReadsInPlace, FailsWhereAReductionReadsToo) {
   DagBuilder b;
   const StageId x = b.placeholder("x", {4, 16});

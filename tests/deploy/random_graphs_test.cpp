@@ -262,11 +262,37 @@ class RandomGraphs : public testing::Test {
     }
     if (!found) {
       ++failures_;
-      ADD_FAILURE() << "the networks of the seeds " << batch.first << " to "
-                    << batch.first + static_cast<uint64_t>(batch.count) - 1
-                    << " fail together, none of them alone:\n"
-                    << text;
+      report_together(batch, text);
     }
+  }
+
+  /// Networks of which none fails alone: as few of them as still fail together.
+  void report_together(const Batch& batch, const std::string& whole) {
+    std::vector<RandomGraph> graphs;
+    for (int64_t i = 0; i < batch.count; ++i)
+      graphs.push_back(random_graph(batch.first + static_cast<uint64_t>(i)));
+    const auto failure_of = [&](std::span<const RandomGraph> some) {
+      ChildProcess child([&] {
+        for (const size_t r : batch.rows)
+          for (const Wrong& wrong : check(some, rows_[r].target, schedules_of(batch.first, r)))
+            std::cout << rows_[r].name << ": " << wrong.what << "\n";
+      });
+      const auto [text, ended] = child.result();
+      return text.empty() && !ended ? "it ended without a word" : text;
+    };
+    for (size_t i = graphs.size(); i-- > 0;) {
+      std::vector<RandomGraph> fewer = graphs;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      if (!fewer.empty() && !failure_of(fewer).empty()) graphs = std::move(fewer);
+    }
+    std::string text;
+    for (const RandomGraph& graph : graphs)
+      text += "seed " + std::to_string(graph.seed) + ":\n" + print(graph.graph);
+    ADD_FAILURE() << "the networks of the seeds " << batch.first << " to "
+                  << batch.first + static_cast<uint64_t>(batch.count) - 1
+                  << " fail together, none of them alone:\n"
+                  << whole << "So do these:\n"
+                  << text << failure_of(graphs);
   }
 
   void report(const RandomGraph& graph,

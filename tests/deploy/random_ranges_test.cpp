@@ -6,6 +6,7 @@
 // - PRUNER_CHAINS=N checks N models (20 without it).
 // - PRUNER_SEED=S is the seed of the first model (1 without it); the others follow it.
 // - PRUNER_REFUSED=1 prints the models that are refused.
+// - PRUNER_CHAIN_FILE=FILE gets the shortest model of the last failure, as ONNX.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,6 +25,7 @@
 #include "random/random_chain.h"
 #include "random/wrong_element.h"
 #include "support/file.h"
+#include "support/log.h"
 #include "support/temporary_folder.h"
 #include "tensor/formula.h"
 
@@ -33,7 +35,7 @@ namespace {
 constexpr double kTolerance = 2e-4;  // of the greatest element
 constexpr int64_t kShown = 100;      // models between two lines that say how far it is
 constexpr int64_t kCounted = 1000;   // models of which the refused ones are a twentieth at most
-constexpr std::string_view kRefused = "refused: ";
+constexpr std::string_view kRefused = "refused: ", kDetail = "pruner: debug: ";
 
 NetworkOptions options_at(const std::vector<Symbol>& symbols, const SymbolValues& values) {
   NetworkOptions options;
@@ -48,6 +50,7 @@ Result<ModuleSummary> compile(const RandomChain& chain,
                               const std::string& path) {
   const std::string file = folder.path("chain.onnx");
   TRY(write_file(file, chain.model));
+  if (std::getenv("PRUNER_REFUSED") != nullptr) init_log(LogLevel::kDetail);
   const auto cache = std::make_shared<ImportCache>();
   const auto at = [&](const SymbolValues& values,
                       const std::shared_ptr<const RangeHints>& hints) -> Result<Partition> {
@@ -145,7 +148,7 @@ Finding finding(ChildProcess& child) {
   std::string last;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line); last = line)
-    if (!line.ends_with(": right")) found.text += line + "\n";
+    if (!line.ends_with(": right") && !line.starts_with(kDetail)) found.text += line + "\n";
   if (ended && last == "all right" && found.text == "all right\n") found.outcome = Outcome::kRight;
   if (ended && last.starts_with(kRefused)) found.outcome = Outcome::kRefused;
   return found;
@@ -173,6 +176,9 @@ class RandomRanges : public testing::Test {
 
   void report(const RandomChain& chain, const std::string& what) const {
     const RandomChain small = shortest(chain);
+    if (const char* file = std::getenv("PRUNER_CHAIN_FILE")) {
+      EXPECT_TRUE(write_file(file, small.model).ok());
+    }
     ADD_FAILURE() << "PRUNER_CHAINS=1 PRUNER_SEED=" << chain.seed << ":\n"
                   << small.text << finding(*start(small)).text << "which is all that fails of\n"
                   << chain.text << what;

@@ -199,6 +199,41 @@ TEST_F(RangeModules, ComputeWhatDependsOnTheExtentItself) {
   }
 }
 
+// What is padded at some extents alone, and parts that are longest at another extent than the
+// greatest: memory is planned for all of them.
+TEST_F(RangeModules, ComputeWhatIsLongestInBetween) {
+  const auto x = [](NetworkBuilder& b, int64_t n) {
+    return b.relu(b.input("x", {2, 3, n}, DType::kFloat32));
+  };
+  const std::pair<const char*, GraphAt> networks[] = {
+      {"filled up to a multiple of 6",
+       [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         const ValueId pads = b.integers("pads", {0, 0, 0, 0, 0, (n[0] + 5) / 6 * 6 - n[0]});
+         const ValueId whole = b.node("Pad", {x(b, n[0]), pads});
+         const ValueId parts =
+             b.node("Reshape", {whole, b.integers("shape", {2, 3, (n[0] + 5) / 6, 6})});
+         return b.finish({{b.node("ReduceMax", {parts, b.integers("axes", {3})}), "y"}});
+       }},
+      {"the rest of a division by 7", [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         const ValueId rest = b.node("Slice",
+                                     {x(b, n[0]),
+                                      b.integers("from", {n[0] - n[0] % 7 - 1}),
+                                      b.integers("to", {n[0]}),
+                                      b.integers("along", {2})});
+         const ValueId sums = b.node("CumSum", {rest, b.integers("axis", {2})});
+         return b.finish({{b.node("Softmax", {sums}, {{"axis", int64_t{2}}}), "y"}});
+       }}};
+  std::vector<SymbolValues> shapes;
+  for (int64_t n = 8; n <= 85; ++n) shapes.push_back({n});
+  for (const auto& [what, at] : networks) {
+    SCOPED_TRACE(what);
+    LoadedModule module = build({{"n", 8, 85, {}}}, at);
+    check(module, shapes, at);
+  }
+}
+
 TEST_F(RangeModules, JoinTwoDimensions) {
   const GraphAt at = [](const SymbolValues& values) {
     NetworkBuilder b("joined", NetworkOptions());

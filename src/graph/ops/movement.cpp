@@ -253,12 +253,12 @@ static StageId lower_pad(const OpCall& call, StageSink& to) {
   const StageId data = to.input(call, 0);
   if (mode == "constant") {
     const double value = call.has(2) ? *call.scalar(2) : 0;
-    return add_pad(to.dag, data, p.before, p.after, value, "T_pad");
+    return add_pad(to.dag, data, p.before, p.after, value, "T_pad", call.graph.keeps_all());
   }
   return add_move(call, to, "T_pad", [&](Axes axes) {
     std::vector<Expr> at = copy(axes);
     for (size_t d = 0; d < at.size(); ++d) {
-      if (p.before[d] == 0 && p.after[d] == 0) continue;
+      if (p.before[d] == 0 && p.after[d] == 0 && !call.graph.keeps_all()) continue;
       const int64_t last = call.shape(0)[d] - 1;
       at[d] = at[d] - p.before[d];
       if (mode == "edge") {

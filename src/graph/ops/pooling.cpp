@@ -51,7 +51,12 @@ static PoolParams pool_params(const OpCall& call) {
   params.window = *window_of(call, params.kernel);
   params.count_include_pad = call.integer("count_include_pad", 0) != 0;
   params.ceil = call.integer("ceil_mode", 0) != 0;
-  params.keeps_padding = params.ceil && call.graph.keeps_all();
+  const auto pads = [](const std::vector<int64_t>& of) {
+    return std::ranges::any_of(of, [](int64_t n) { return n > 0; });
+  };
+  const Window& window = params.window;
+  params.keeps_padding =
+      call.graph.keeps_all() && (params.ceil || pads(window.pad_before) || pads(window.pad_after));
   return params;
 }
 

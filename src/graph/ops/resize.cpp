@@ -224,17 +224,22 @@ static Types infer_resize(const OpCall& call) {
   return {{out}};
 }
 
-// The place rounded down, plus `more`, inside the input; `o` from 0 to out - 1.
-static Expr inside(
-    const Axis& axis, const Place& place, const Expr& more, int64_t most, const Expr& o) {
+// The place rounded down, plus `more`, inside the input; `o` from 0 to out - 1. Bounds that nothing
+// reaches are left out, unless `bounded`.
+static Expr inside(const Axis& axis,
+                   const Place& place,
+                   const Expr& more,
+                   int64_t most,
+                   const Expr& o,
+                   bool bounded) {
   const auto whole = [&](int64_t at) {
     return floor_div(at * place.step + place.offset, place.denominator);
   };
   const int64_t* known = as_int(more);
   const auto [low, high] = std::minmax({whole(0), whole(axis.out - 1)});
   Expr index = floor_div(place.at(o), place.denominator) + more;
-  if (low + (known ? *known : -most) < 0) index = max(index, 0);
-  if (high + (known ? *known : most) >= axis.in) index = min(index, axis.in - 1);
+  if (bounded || low + (known ? *known : -most) < 0) index = max(index, 0);
+  if (bounded || high + (known ? *known : most) >= axis.in) index = min(index, axis.in - 1);
   return index;
 }
 
@@ -257,11 +262,11 @@ class Point {
     const Place& place = axis.place;
     if (place.is_identity()) return next(axes_[d], d);
     if (mode_of(call_) == "nearest") {
-      return next(inside(axis, nearest(place, rounding_along(axis)), 0, 0, axes_[d]), d);
+      return next(bounded(axis, nearest(place, rounding_along(axis)), 0, axes_[d]), d);
     }
-    const Expr low = next(inside(axis, place, 0, 0, axes_[d]), d);
+    const Expr low = next(bounded(axis, place, 0, axes_[d]), d);
     if (place.denominator == 1 || axis.in == 1) return low;
-    const Expr high = next(inside(axis, place, 1, 1, axes_[d]), d);
+    const Expr high = next(bounded(axis, place, 1, axes_[d]), d);
     const DType dtype = call_.input(0).dtype;
     const Expr rest = cast(dtype, floor_mod(place.at(axes_[d]), place.denominator));
     const double unit = 1 / static_cast<double>(place.denominator);
@@ -269,6 +274,10 @@ class Point {
   }
 
  private:
+  Expr bounded(const Axis& axis, const Place& place, int64_t more, const Expr& o) const {
+    return inside(axis, place, more, more, o, call_.graph.keeps_all());
+  }
+
   std::string rounding_along(const Axis& axis) const {
     const std::string mode = rounding(call_);
     if (mode != "by_scale") return mode;
@@ -297,6 +306,7 @@ class Filter {
   Filter(const OpCall& call, const Axis& axis)
       : axis_(axis),
         dtype_(call.input(0).dtype),
+        keeps_bounds_(call.graph.keeps_all()),
         is_cubic_(mode_of(call) == "cubic"),
         a_(call.number("cubic_coeff_a", -0.75)),
         exclude_outside_(call.integer("exclude_outside", 0) != 0) {
@@ -313,7 +323,7 @@ class Filter {
     const int64_t taps = 2 - 2 * first_;
     const auto term = [&](std::span<const Expr> axes, std::span<const Expr> k) {
       std::vector<Expr> at(axes.begin(), axes.end());
-      at[d] = inside(axis_, axis_.place, k[0] + first_, 1 - first_, axes[d]);
+      at[d] = inside(axis_, axis_.place, k[0] + first_, 1 - first_, axes[d], keeps_bounds_);
       return dag.at(data, at) * weight(axes[d], k[0]);
     };
     const StageId sum =
@@ -361,7 +371,7 @@ class Filter {
 
   Axis axis_;
   DType dtype_;
-  bool is_cubic_;
+  bool keeps_bounds_, is_cubic_;
   double a_;
   bool exclude_outside_, normalizes_ = false;
   double width_ = 1;   // of the output's elements in the input's, at most 1

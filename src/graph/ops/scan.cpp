@@ -25,14 +25,15 @@ constexpr int64_t kBlock = 32;
 // Prefixes along one axis of a stage.
 class Scan {
  public:
-  Scan(DagBuilder& dag, size_t axis, Combiner combiner, bool reverse)
-      : dag_(dag), axis_(axis), combiner_(combiner), reverse_(reverse) {}
+  /// With `whole` the axis is one block, however long it is.
+  Scan(DagBuilder& dag, size_t axis, Combiner combiner, bool reverse, bool whole)
+      : dag_(dag), axis_(axis), combiner_(combiner), reverse_(reverse), whole_(whole) {}
 
   /// What stands before each element along the axis (behind it, when reversed), and that itself.
   StageId run(StageId data, bool exclusive, const std::string& name) {
     const std::vector<int64_t> shape = dag_.shape(data);
     const int64_t n = shape[axis_];
-    if (n <= 2 * kBlock) {
+    if (n <= 2 * kBlock || whole_) {
       return prefix(data, n, exclusive, name);
     }
     const StageId inside = prefix(data, kBlock, exclusive, name + "_block");
@@ -62,10 +63,10 @@ class Scan {
     const BinaryOp counts = reverse_ ? (exclusive ? BinaryOp::kGt : BinaryOp::kGe)
                                      : (exclusive ? BinaryOp::kLt : BinaryOp::kLe);
     const auto body = [&](std::span<const Expr> axes, std::span<const Expr> k) {
-      const Expr place = floor_div(axes[axis_], block) * block + k[0];
+      const Expr place = whole_ ? k[0] : floor_div(axes[axis_], block) * block + k[0];
       Expr taken = binary(counts, place, axes[axis_]);
-      // The last block may be shorter.
-      if (reverse_ && shape[axis_] % block != 0) taken = taken && place < shape[axis_];
+      // The last block may be shorter; where it is not, the DAG has the same form.
+      if (reverse_) taken = taken && place < shape[axis_];
       return value_if(taken, at(data, axes, place));
     };
     return dag_.reduce(name, shape, {block}, combiner_, body, "comm_reduce");
@@ -78,7 +79,7 @@ class Scan {
     shape[axis_] = (n + kBlock - 1) / kBlock;
     const auto body = [&](std::span<const Expr> axes, std::span<const Expr> k) {
       const Expr place = axes[axis_] * kBlock + k[0];
-      // Also where the blocks divide the axis, so that the DAG has one form at every length.
+      // Also where the blocks divide the axis.
       return value_if(place < n, at(data, axes, place));
     };
     return dag_.reduce(name + "_total", shape, {kBlock}, combiner_, body, "comm_reduce");
@@ -87,7 +88,7 @@ class Scan {
   DagBuilder& dag_;
   size_t axis_;
   Combiner combiner_;
-  bool reverse_;
+  bool reverse_, whole_;
 };
 
 }  // namespace
@@ -100,7 +101,8 @@ static StageId lower_scan(const OpCall& call, StageSink& to) {
     Scan scan(to.dag,
               static_cast<size_t>(axis),
               product ? Combiner::kProd : Combiner::kSum,
-              call.integer("reverse", 0) != 0);
+              call.integer("reverse", 0) != 0,
+              call.graph.any_extents());
     return scan.run(to.input(call, 0), call.integer("exclusive", 0) != 0, name);
   };
   const int64_t rank = call.rank();

@@ -228,7 +228,7 @@ bool Fuser::is_large(int n) const {
   const Target& target = options_.target;
   const int64_t bytes =
       element_count(shape(n)) * dtype_bytes(graph_[graph_.nodes[n].outputs[0]].dtype);
-  return bytes > target.l2_bytes * target.threads;
+  return !graph_.any_extents() && bytes > target.l2_bytes * target.threads;
 }
 
 // Joins a convolution with the depthwise one that alone reads it (MobileNet's inverted residual):

@@ -93,9 +93,10 @@ bool other_norm(GraphMaker& m) {
   if (!m.real(x) || m.rank(x) < 3) return false;
   switch (m.rng().below(4)) {
     case 0:
+      // Where all are about zero, what rounding leaves of them is the whole result.
       return m.one("LpNormalization",
                    {x},
-                   Kind::kSmooth,
+                   m.facts(x).exact ? Kind::kSmooth : Kind::kChooses,
                    {{"axis", m.written(m.axis_of(x), x)}, {"p", m.between(1, 2)}});
     case 1:
       return m.one("Hardmax",
