@@ -527,13 +527,17 @@ void watch_for_faults() {
 }
 
 /// Whether a kernel may leave out terms of a maximum or a minimum without another result on most
-/// data: there are few results, each of many terms.
+/// data: there are few results, each of many terms. Not where sums are formed, too, as in a
+/// softmax: it is the same whatever it subtracts.
 bool may_hide_terms(const ComputeDag& dag) {
   constexpr int64_t kMany = 64;  // results a term
-  return std::ranges::any_of(dag.stages, [&](const Stage& stage) {
-    const bool extreme = stage.combiner == Combiner::kMax || stage.combiner == Combiner::kMin;
-    return extreme && stage.num_elements() < kMany * stage.reduce_size();
-  });
+  bool may = false;
+  for (const Stage& stage : dag.stages) {
+    if (!stage.is_reduction()) continue;
+    if (stage.combiner != Combiner::kMax && stage.combiner != Combiner::kMin) return false;
+    may = may || stage.num_elements() < kMany * stage.reduce_size();
+  }
+  return may;
 }
 
 void run_call(const KernelCall& call,

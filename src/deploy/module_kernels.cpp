@@ -479,7 +479,8 @@ Result<std::vector<ModuleKernels::WrongShapes>> ModuleKernels::find_wrong_shapes
 }
 
 // The plain kernel takes the place of those that are wrong: at the shapes where they are, or, where
-// these are many or not all are known, at all of theirs.
+// these are many or not all are known, at all of theirs. Where there is none, each of a few shapes
+// has a kernel of its own.
 Result<Unit> ModuleKernels::replace(Network& network,
                                     size_t i,
                                     const WrongShapes& wrong,
@@ -520,14 +521,27 @@ Result<Unit> ModuleKernels::replace(Network& network,
              what,
              single ? fmt::format("{} shapes", wrong.size()) : "all of its shapes");
   TaskRange task = task_range(*network.network, *network.range, g, target_, options_);
-  Result<RangeKernel> plain = plain_kernel(task, taken, packing, symbol_of(network.first + i));
-  if (!plain.ok()) return Error(where, ": ", what, "; ", plain.error().message());
-  TRY_ASSIGN(ModuleKernel made,
-             finish(network, i, std::move(plain->program), taken, kFirstOther + others_++));
-  made.sketch = std::move(plain->sketch);
-  made.precision = std::move(plain->precision);
-  kernels.push_back(std::move(made));
-  ++replaced_;
+  const std::string symbol = symbol_of(network.first + i);
+  std::vector<RangeKernel> others;
+  if (Result<RangeKernel> plain = plain_kernel(task, taken, packing, symbol); plain.ok()) {
+    others.push_back(*std::move(plain));
+  } else {  // which reads no weights of a transform
+    if (!single) return Error(where, ": ", what, "; ", plain.error().message());
+    const PackingFits fits = [&](size_t a, const PackSpec& pack) { return pack == packing[a]; };
+    for (const SymbolBox& box : taken) {
+      Result<RangeKernel> one = shape_kernel(task, box.min, fits, symbol);
+      if (!one.ok()) return Error(where, ": ", what, "; ", one.error().message());
+      others.push_back(*std::move(one));
+    }
+  }
+  for (RangeKernel& other : others) {
+    TRY_ASSIGN(ModuleKernel made,
+               finish(network, i, std::move(other.program), other.boxes, kFirstOther + others_++));
+    made.sketch = std::move(other.sketch);
+    made.precision = std::move(other.precision);
+    kernels.push_back(std::move(made));
+    ++replaced_;
+  }
   std::erase_if(kernels, [](const ModuleKernel& kernel) { return kernel.boxes.empty(); });
   return Unit{};
 }
