@@ -39,7 +39,7 @@ constexpr double kMostInlined =
     1e4;  // operations of a stage that the interpreter computes in place
 constexpr size_t kMostSuspects = 16;  // elements that two kernels compute otherwise, of each kind
 constexpr unsigned kTimeoutS = 60;    // a call's limit
-constexpr size_t kTextBytes = 400;    // of what is wrong
+constexpr size_t kTextBytes = 400;    // a report's length, in words that say what is wrong
 constexpr std::byte kOtherFill{0x5a};
 
 /// How floats of the inputs follow each other. Whoever leaves out the first or the last terms of a
@@ -382,9 +382,9 @@ class KernelTrial {
   /// The elements of two kernels' outputs that are furthest apart, and those that are relative to
   /// their size; of equal outputs none.
   static std::vector<int64_t> find_suspects(const Tensor& a, const Tensor& b) {
-    const auto* const floats = a.dtype() == DType::kFloat32 ? &std::as_const(a) : nullptr;
-    const auto* const x = floats != nullptr ? static_cast<const float*>(a.data()) : nullptr;
-    const auto* const y = floats != nullptr ? static_cast<const float*>(b.data()) : nullptr;
+    const bool is_float32 = a.dtype() == DType::kFloat32;  // the usual type, without a call each
+    const auto* const x = is_float32 ? static_cast<const float*>(a.data()) : nullptr;
+    const auto* const y = is_float32 ? static_cast<const float*>(b.data()) : nullptr;
     using Apart = std::pair<double, int64_t>;  // how far, and the element
     std::vector<Apart> furthest, relative;     // heaps, the least on top
     const auto keep = [](std::vector<Apart>& heap, Apart one) {
@@ -397,7 +397,7 @@ class KernelTrial {
       std::ranges::push_heap(heap, std::greater());
     };
     for (int64_t i = 0; i < a.num_elements(); ++i) {
-      const double first = x != nullptr ? x[i] : a.get(i), second = y != nullptr ? y[i] : b.get(i);
+      const double first = is_float32 ? x[i] : a.get(i), second = is_float32 ? y[i] : b.get(i);
       if (first == second || (std::isnan(first) && std::isnan(second))) continue;
       double apart = std::abs(first - second);
       if (!std::isfinite(apart)) apart = std::numeric_limits<double>::max();

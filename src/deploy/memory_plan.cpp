@@ -4,7 +4,6 @@
 
 #include "graph/ops/op.h"
 #include "support/check.h"
-#include "tensor/affine.h"
 
 namespace pruner {
 namespace {
@@ -225,19 +224,15 @@ class Planner {
   /// division has as many elements as any.
   int64_t most_bytes(size_t value) const {
     if (range_ == nullptr) return value_bytes(partition_.values[value]);
-    std::vector<Range> symbols;
-    for (size_t s = 0; s < range_->box.min.size(); ++s)
-      symbols.emplace_back(range_->box.min[s], range_->box.max[s]);
     int64_t bytes = dtype_bytes(partition_.values[value].dtype);
-    for (const Expr& extent : range_->shapes[value]) bytes *= bounds(extent, symbols).second;
+    for (const Expr& extent : range_->shapes[value]) bytes *= bounds_in(extent, range_->box).second;
     return bytes;
   }
 
   bool have_one_size(ValueId a, ValueId b) const {
-    const DType of_a = partition_[a].dtype, of_b = partition_[b].dtype;
     if (range_ == nullptr || range_->shapes[index(a)].size() != range_->shapes[index(b)].size())
       return value_bytes(partition_[a]) == value_bytes(partition_[b]);
-    return dtype_bytes(of_a) == dtype_bytes(of_b) &&
+    return dtype_bytes(partition_[a].dtype) == dtype_bytes(partition_[b].dtype) &&
            std::ranges::equal(range_->shapes[index(a)], range_->shapes[index(b)], structural_equal);
   }
 

@@ -28,10 +28,10 @@ int64_t bytes_of(const Artifact::Argument& argument) {
 namespace {
 
 constexpr int kMostSchedules = 6;        // of a group, that are tried until one is right
-constexpr size_t kMostWrongShapes = 64;  // of a group's range, that another kernel takes over
+constexpr size_t kMostWrongShapes = 64;  // shapes that another kernel takes over, in a range
 constexpr int64_t kBatch = 64;           // shapes whose kernels are run at once
 constexpr size_t kFirstOther = 100;      // in the names of kernels that take over
-constexpr double kMostFlops = 4e9;       // that a group's plain kernel does, all its calls together
+constexpr double kMostFlops = 4e9;       // operations of all calls of a group's plain kernel
 constexpr size_t kLookedAt = 8;          // shapes whose operations are counted for it
 constexpr int kRefits = 4;               // times that programs over a range are made anew
 
@@ -525,7 +525,7 @@ Result<Unit> ModuleKernels::replace(Network& network,
   std::vector<RangeKernel> others;
   if (Result<RangeKernel> plain = plain_kernel(task, taken, packing, symbol); plain.ok()) {
     others.push_back(*std::move(plain));
-  } else {  // which reads no weights of a transform
+  } else {  // a plain kernel reads no transformed weights
     if (!single) return Error(where, ": ", what, "; ", plain.error().message());
     const PackingFits fits = [&](size_t a, const PackSpec& pack) { return pack == packing[a]; };
     for (const SymbolBox& box : taken) {

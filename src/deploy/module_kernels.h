@@ -40,9 +40,10 @@ class ModuleKernels {
 
   /// Compiles and checks what a network's groups need and is not there yet; gives the number of
   /// each group's kernels. `range`: null where the network has one shape. A kernel that computes
-  /// wrong values is replaced by one of another schedule, with a warning. Errors: what keeps a
-  /// group from being compiled; a group of which every schedule is wrong; a range with shapes at
-  /// which kernels are wrong, with the node and the extent.
+  /// wrong values is replaced by one of another schedule, with a warning; over a range, where it
+  /// may be no program of some shapes, by the plain one. Errors: what keeps a group from being
+  /// compiled; a group of which every schedule is wrong; a range with shapes at which kernels are
+  /// wrong, with the node and the extent.
   Result<std::vector<size_t>> add(const Partition& partition,
                                   const NetworkRanges* network,
                                   const PartitionRange* range);

@@ -38,7 +38,7 @@ namespace {
 constexpr int64_t kMs = 1000;           // of a second
 constexpr int64_t kNs = 1'000'000'000;  // of a second
 constexpr int64_t kConnectMs = 5000;
-constexpr int kSignatures = 4;             // that a client tries
+constexpr int kSignatures = 4;             // tries of a client to connect
 constexpr int64_t kWaitMs = 5000;          // for the server's answer
 constexpr int64_t kWorkBytes = 256 << 20;  // of trials, or objects, that wait at most
 constexpr int64_t kDuplicatesS = 600;

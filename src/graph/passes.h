@@ -31,7 +31,7 @@ struct GraphPass {
   std::string_view name;
   Graph (*run)(Graph, const PassOptions&);
   bool cpu_only = false;
-  bool by_extents = false;  // what it does depends on them: RangeHints::any_extents leaves it out
+  bool by_extents = false;  // it decides by extents: left out under RangeHints::any_extents
 };
 
 template <Graph (*pass)(Graph)>

@@ -181,13 +181,6 @@ std::string uneven_rows(const Program& program) {
 
 int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// Bounds of a formula whose variable i lies in the box.
-Range bounds_in(const Expr& formula, const SymbolBox& box) {
-  std::vector<Range> ranges;
-  for (size_t s = 0; s < box.min.size(); ++s) ranges.emplace_back(box.min[s], box.max[s]);
-  return bounds(formula, ranges);
-}
-
 }  // namespace
 
 Result<Program> generalize(std::span<const Program> programs,

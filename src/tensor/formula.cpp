@@ -355,6 +355,12 @@ int64_t evaluate_formula(const Expr& formula, std::span<const int64_t> values) {
   }
 }
 
+Range bounds_in(const Expr& formula, const SymbolBox& box) {
+  std::vector<Range> ranges;
+  for (size_t s = 0; s < box.min.size(); ++s) ranges.emplace_back(box.min[s], box.max[s]);
+  return bounds(formula, ranges);
+}
+
 static constexpr int64_t kRemainders = 64;
 
 // Both sides of the first and the last places along symbol `s` where the formula changes, the other

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "tensor/expr.h"
+#include "tensor/affine.h"
 #include "tensor/symbol.h"
 
 namespace pruner {
@@ -72,6 +72,9 @@ class FormulaFinder {
 
 /// Value of a formula whose variable i is values[i].
 int64_t evaluate_formula(const Expr& formula, std::span<const int64_t> values);
+
+/// Bounds of a formula whose variable i is symbol i, which lies in the box.
+Range bounds_in(const Expr& formula, const SymbolBox& box);
 
 /// Shapes at which what was generalized over a box is compared with what is made for one shape
 /// alone.

@@ -1,6 +1,5 @@
 // Operators whose window moves over spatial dimensions: convolutions, pooling, padding.
 #include <algorithm>
-#include <set>
 
 #include "support/check.h"
 #include "tensor/operator_dags.h"
@@ -146,9 +145,9 @@ static StageId pad_windows(DagBuilder& b,
   for (const WindowDim& dim : dims) {
     before[dim.axis] = dim.before;
     const int64_t read = (dim.out - 1) * dim.stride + dim.reach();
-    // What no window reads is not kept: so the extent follows from the number of windows alone.
-    const int64_t unread = keeps_padding ? read : dim.after + dim.in + dim.before;
-    after[dim.axis] = std::max(unread, read) - dim.in - dim.before;
+    const int64_t given = dim.before + dim.in + dim.after;
+    // Without what no window reads, the extent follows from the number of windows alone.
+    after[dim.axis] = (keeps_padding ? read : std::max(given, read)) - dim.in - dim.before;
     padded |= before[dim.axis] != 0 || after[dim.axis] != 0;
   }
   return padded ? pad_with(b, data, before, after, value, std::move(name), keeps_padding) : data;

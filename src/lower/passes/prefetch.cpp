@@ -15,9 +15,9 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kLineBytes = 64;                     // of a cache line
+constexpr int64_t kLineBytes = 64;                     // a cache line
 constexpr int64_t kWithoutRounds = 4096;               // bytes ahead where nothing is read again
-constexpr int64_t kMostIterations = int64_t{1} << 30;  // of a round, or rounds
+constexpr int64_t kMostIterations = int64_t{1} << 30;  // iterations of a round, and rounds
 
 /// A loop around a step, or a Let, whose extent is 0.
 struct Around {
