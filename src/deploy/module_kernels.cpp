@@ -30,7 +30,6 @@ namespace {
 constexpr int kMostSchedules = 6;        // of a group, that are tried until one is right
 constexpr size_t kMostWrongShapes = 64;  // shapes that another kernel takes over, in a range
 constexpr int64_t kBatch = 64;           // shapes whose kernels are run at once
-constexpr size_t kFirstOther = 100;      // in the names of kernels that take over
 constexpr double kMostFlops = 4e9;       // operations of all calls of a group's plain kernel
 constexpr size_t kLookedAt = 8;          // shapes whose operations are counted for it
 constexpr int kRefits = 4;               // times that programs over a range are made anew
@@ -146,6 +145,8 @@ std::string ModuleKernels::symbol_of(size_t number) const {
   return target_.is_gpu() ? "kernel" : fmt::format("pruner_kernel_{}", number);
 }
 
+std::string ModuleKernels::other_name() { return fmt::format("other_{}", others_++); }
+
 bool ModuleKernels::varies(const Network& network, size_t group) const {
   return network.range != nullptr && network.partition.groups[group].routine == nullptr;
 }
@@ -196,7 +197,7 @@ Result<ModuleKernel> ModuleKernels::finish(const Network& network,
                                            size_t i,
                                            Program program,
                                            std::vector<SymbolBox> shapes,
-                                           size_t of_group) {
+                                           std::string_view name) {
   const PartitionRange& range = *network.range;
   const Partition& partition = network.partition;
   const Group& group = partition.groups[network.fresh[i]];
@@ -227,7 +228,7 @@ Result<ModuleKernel> ModuleKernels::finish(const Network& network,
       buffer.box_of = is_in(Mend::kBoxesOfConstants) ? partition[id].shape : buffer.shape;
     }
   }
-  const std::string symbol = fmt::format("{}_{}", symbol_of(network.first + i), of_group);
+  const std::string symbol = fmt::format("{}_{}", symbol_of(network.first + i), name);
   TRY_ASSIGN(Artifact artifact, compile(program, target_, symbol));
   return ModuleKernel{std::move(artifact), "", "", std::move(shapes)};
 }
@@ -243,7 +244,11 @@ Result<GroupKernels> ModuleKernels::compile_group_range(const Network& network, 
   GroupKernels kernels;
   for (RangeKernel& kernel : chosen) {
     TRY_ASSIGN(ModuleKernel made,
-               finish(network, i, std::move(kernel.program), kernel.boxes, kernels.size()));
+               finish(network,
+                      i,
+                      std::move(kernel.program),
+                      kernel.boxes,
+                      fmt::format("{}", kernels.size())));
     made.sketch = std::move(kernel.sketch);
     made.precision = std::move(kernel.precision);
     made.origin = std::move(kernel.origin);
@@ -432,9 +437,8 @@ Result<std::vector<ModuleKernels::Reference>> ModuleKernels::make_references(
         task, {network.range->box}, packing_of(kernels.front()), symbol_of(network.first + i));
     if (!plain.ok()) continue;
     Reference& reference = references[i];
-    TRY_ASSIGN(
-        reference.kernel,
-        finish(network, i, std::move(plain->program), plain->boxes, kFirstOther + others_++));
+    TRY_ASSIGN(reference.kernel,
+               finish(network, i, std::move(plain->program), plain->boxes, other_name()));
     TRY_ASSIGN(reference.prepared,
                prepare(reference.kernel->artifact, network.partition, network.fresh[i], weights_));
     double flops = 0;
@@ -536,7 +540,7 @@ Result<Unit> ModuleKernels::replace(Network& network,
   }
   for (RangeKernel& other : others) {
     TRY_ASSIGN(ModuleKernel made,
-               finish(network, i, std::move(other.program), other.boxes, kFirstOther + others_++));
+               finish(network, i, std::move(other.program), other.boxes, other_name()));
     made.sketch = std::move(other.sketch);
     made.precision = std::move(other.precision);
     kernels.push_back(std::move(made));
@@ -568,7 +572,8 @@ Result<Unit> ModuleKernels::refit(Network& network,
     TRY_ASSIGN(RangeProgram made,
                lower_over_range(task, kernel.origin, kernel.candidate, symbol, within, shown));
     if (made.box != within) return Error("its schedule is another program at other shapes");
-    TRY_ASSIGN(ModuleKernel other, finish(network, i, std::move(made.program), kernel.boxes, k));
+    TRY_ASSIGN(ModuleKernel other,
+               finish(network, i, std::move(made.program), kernel.boxes, other_name()));
     kernel.artifact = std::move(other.artifact);
   }
   return Unit{};

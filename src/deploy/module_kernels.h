@@ -82,12 +82,15 @@ class ModuleKernels {
   Result<GroupKernels> compile_fresh(const Network& network, size_t i);
   Result<ModuleKernel> compile_group(const Network& network, size_t i);
   Result<GroupKernels> compile_group_range(const Network& network, size_t i);
-  /// `program` as the module's kernel number `of_group` of fresh group i, at the shapes of `boxes`.
+  /// A name for finish() that no kernel has.
+  std::string other_name();
+  /// `program` as the kernel `name` of fresh group i, at the shapes of `boxes`. Names differ within
+  /// a group.
   Result<ModuleKernel> finish(const Network& network,
                               size_t i,
                               Program program,
                               std::vector<SymbolBox> boxes,
-                              size_t of_group);
+                              std::string_view name);
 
   Result<Unit> check(Network& network);
   Result<Unit> check_one_shape(Network& network);
@@ -134,7 +137,7 @@ class ModuleKernels {
   std::vector<GroupKernels> made_;
   std::map<Key, size_t> known_;  // their numbers
   int checked_ = 0, replaced_ = 0;
-  size_t others_ = 0;  // kernels that took the place of wrong ones
+  size_t others_ = 0;  // kernels made after the first ones of their groups: their names count them
 };
 
 /// Bytes of an argument as its kernel sees it.

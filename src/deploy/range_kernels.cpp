@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -22,25 +24,25 @@ constexpr double kUncovered = 1.5;      // times the least latency: of a shape t
 constexpr double kWorthAKernel = 0.01;  // of the sum of all shapes' shares
 constexpr double kDoubt = 1.1;          // times what the draft says: of what was not measured
 constexpr double kWorthAChange = 1.01;  // ... from one cell's kernel to the next one's
-constexpr int kRepresentatives = 7;     // of a symbol
-constexpr int64_t kJudged = 8, kCells = 32;  // growing(): extents at which sets of kernels are
-                                             // compared, and where kernels may begin
+constexpr int kRepresentatives[] = {7, 4, 3, 2};  // of each symbol, of one symbol to four or more
+constexpr int64_t kJudged = 8, kCells = 32;       // growing(): extents at which sets of kernels are
+                                                  // compared, and where kernels may begin
 constexpr int64_t kSmall = 16;  // of the greatest extent: below, representatives alone are compared
 constexpr double kOtherWeight = 0.25;  // of shapes beside those that matter
 constexpr size_t kMostPackings = 3;    // that are compared
 constexpr size_t kContenders = 2;      // at a shape, of a packing, whose times are asked for
 constexpr double kNear = 1.4;          // times the least seconds: what may be faster in truth
 
-/// The extents of a symbol that stand for its range: those that matter, and some that grow by a
+/// The extents of a symbol that stand for its range: those that matter, and `count` that grow by a
 /// factor from end to end.
-std::vector<int64_t> representatives(const Symbol& symbol, int64_t min, int64_t max) {
+std::vector<int64_t> representatives(const Symbol& symbol, int64_t min, int64_t max, int count) {
   std::set<int64_t> extents = {min, max};
   for (const int64_t extent : symbol.matters)
     if (extent >= min && extent <= max) extents.insert(extent);
   const double ratio = static_cast<double>(max) / static_cast<double>(min);
-  for (int i = 1; i + 1 < kRepresentatives; ++i)
+  for (int i = 1; i + 1 < count; ++i)
     extents.insert(std::llround(static_cast<double>(min) *
-                                std::pow(ratio, i / static_cast<double>(kRepresentatives - 1))));
+                                std::pow(ratio, i / static_cast<double>(count - 1))));
   return {extents.begin(), extents.end()};
 }
 
@@ -83,12 +85,12 @@ class Chooser {
         judged_.push_back({extent});
   }
 
+  /// The kernels of programs that are one for a range. cover_few() adds the others.
   Result<std::vector<RangeKernel>> run() {
     add_all();
     if (options_.empty()) {
-      std::vector<RangeKernel> singles;
-      TRY(add_single_shapes(box_, singles));
-      return singles;
+      few_.push_back(box_);
+      return std::vector<RangeKernel>();
     }
     std::optional<std::vector<RangeKernel>> best;
     double least = kNever;
@@ -118,9 +120,29 @@ class Chooser {
           if (options_.size() > before) add_siblings(before);
         }
       }
-      add(shape, default_schedule(task_at(shape), space));
+      add(shape, default_of(shape));
     }
     if (packing_) add_others_of(*packing_);
+  }
+
+  /// Kernels for the shapes that run() left: one for each of a few of them, else the plain one for
+  /// all.
+  Result<Unit> cover_few(std::vector<RangeKernel>& kernels) {
+    int64_t count = 0, most = 0;
+    for (const SymbolBox& cell : few_) {
+      count += count_of(cell);
+      most = std::max(most, count_of(cell));
+    }
+    if (most > kMostShapesOfACell || count > kMostSingleShapes) {
+      Result<RangeKernel> plain = plain_kernel(task_, few_, packing_of_all(kernels), name_);
+      if (plain.ok()) {
+        kernels.push_back(*std::move(plain));
+        return Unit{};
+      }
+      if (most > kMostShapesOfACell) return plain.error();
+    }
+    for (const SymbolBox& cell : few_) TRY(add_single_shapes(cell, kernels));
+    return Unit{};
   }
 
   /// Has run() note what to measure so that another choice is by time.
@@ -228,7 +250,7 @@ class Chooser {
                                        const std::vector<PackSpec>& packing) {
     const Space& space = task_.space_at(shape);
     const Task& at = task_at(shape);
-    if (!packs(packing)) return default_schedule(at, space);
+    if (!packs(packing)) return default_of(shape);
     return default_schedule_of(at, space, [&](const Candidate& candidate) {
       const LoopNest nest = make_loop_nest(space, candidate);
       const Sketch& sketch = space[candidate.sketch];
@@ -240,6 +262,15 @@ class Chooser {
       }
       return true;
     });
+  }
+
+  /// The best schedule by draft. Of shapes at which the task is the same, it is looked for once.
+  const Candidate& default_of(const SymbolValues& shape) {
+    const Task& task = task_at(shape);
+    const auto found = defaults_->find(task.key);
+    if (found != defaults_->end()) return found->second;
+    return defaults_->emplace(task.key, default_schedule(task, task_.space_at(shape)))
+        .first->second;
   }
 
   const Task& task_at(const SymbolValues& shape) {
@@ -484,23 +515,29 @@ class Chooser {
   }
 
   /// Kernels for the parts that none is for, chosen for each as for the whole, on the packing of
-  /// the others: below some extent schedules are other programs. A few shapes have one each.
+  /// the others: below some extent schedules are other programs. Parts of a few shapes are left,
+  /// and the smallest of many parts.
   Result<Unit> cover_rest(std::vector<RangeKernel>& kernels) {
     const std::vector<PackSpec> packing = packing_of(kernels.front().program);
     const PackingFits as_others = [&](size_t a, const PackSpec& pack) {
       return pack == packing[a];
     };
-    for (const SymbolBox& part : std::exchange(uncovered_, {})) {
-      if (count_of(part) <= kFewShapes) {
-        TRY(add_single_shapes(part, kernels));
+    std::vector<SymbolBox> parts = std::exchange(uncovered_, {});
+    std::ranges::stable_sort(parts, std::greater(), count_of);
+    for (size_t p = 0; p < parts.size(); ++p) {
+      const SymbolBox& part = parts[p];
+      if (count_of(part) <= kFewShapes || p >= kMostParts) {
+        few_.push_back(part);
         continue;
       }
       Chooser chooser(task_, choice_, times_, as_others, name_, part);
       chooser.packing_ = packing;
       chooser.contenders_ = contenders_;
+      chooser.defaults_ = defaults_;
       for (const Option& option : options_) chooser.add(option.origin, option.candidate);
       TRY_ASSIGN(std::vector<RangeKernel> more, chooser.run());
       std::ranges::move(more, std::back_inserter(kernels));
+      std::ranges::move(chooser.few_, std::back_inserter(few_));
     }
     return Unit{};
   }
@@ -513,11 +550,6 @@ class Chooser {
 
   Result<Unit> add_single_shapes(const SymbolBox& cell, std::vector<RangeKernel>& kernels) {
     const int64_t count = count_of(cell);
-    if (count > kMostSingleShapes) {
-      TRY_ASSIGN(RangeKernel plain, plain_kernel(task_, {cell}, packing_of_all(kernels), name_));
-      kernels.push_back(std::move(plain));
-      return Unit{};
-    }
     for (int64_t i = 0; i < count; ++i) {
       SymbolValues shape = cell.min;
       int64_t rest = i;
@@ -541,7 +573,9 @@ class Chooser {
     return Unit{};
   }
 
-  static constexpr int64_t kFewShapes = 3, kMostSingleShapes = 16;
+  static constexpr size_t kMostParts = 4;  // of two symbols there may be as many as cells
+  // Kernels of one shape take a quarter of a second each to compile, the plain one is slower.
+  static constexpr int64_t kFewShapes = 3, kMostShapesOfACell = 16, kMostSingleShapes = 32;
 
   TaskRange& task_;
   const ScheduleChoice& choice_;
@@ -554,9 +588,13 @@ class Chooser {
   std::optional<std::vector<PackSpec>> packing_;  // that there has to be
   std::vector<Option> options_;
   std::map<SymbolValues, Task> tasks_;
+  // By the task's key; choosers of parts of the range share them.
+  std::shared_ptr<std::map<std::string, Candidate>> defaults_ =
+      std::make_shared<std::map<std::string, Candidate>>();
   std::map<std::pair<size_t, SymbolValues>, Times> times_known_;  // by option
   std::map<SymbolValues, std::vector<double>> estimates_;         // of all options so far
   std::vector<SymbolBox> uncovered_;
+  std::vector<SymbolBox> few_;  // shapes that no schedule is a program of a range at
   std::string problem_;
   std::vector<ShapeTrials>* contenders_ = nullptr;
 };
@@ -571,10 +609,12 @@ void store_in_caches(const Sketch& sketch, Candidate& candidate) {
 std::vector<SymbolValues> representative_shapes(std::span<const Symbol> symbols,
                                                 const SymbolBox& box) {
   std::vector<SymbolValues> shapes = {{}};
+  const size_t counts = std::min(std::size(kRepresentatives), std::max<size_t>(symbols.size(), 1));
+  const int count = kRepresentatives[counts - 1];
   for (size_t s = 0; s < symbols.size(); ++s) {
     std::vector<SymbolValues> longer;
     for (const SymbolValues& shape : shapes) {
-      for (const int64_t extent : representatives(symbols[s], box.min[s], box.max[s])) {
+      for (const int64_t extent : representatives(symbols[s], box.min[s], box.max[s], count)) {
         longer.push_back(shape);
         longer.back().push_back(extent);
       }
@@ -589,7 +629,10 @@ Result<std::vector<RangeKernel>> range_kernels(TaskRange& task,
                                                const ScheduleTimes& times,
                                                const PackingFits& fits,
                                                const std::string& name) {
-  return Chooser(task, choice, times, fits, name, task.box()).run();
+  Chooser chooser(task, choice, times, fits, name, task.box());
+  TRY_ASSIGN(std::vector<RangeKernel> kernels, chooser.run());
+  TRY(chooser.cover_few(kernels));
+  return kernels;
 }
 
 Result<RangeKernel> shape_kernel(TaskRange& task,

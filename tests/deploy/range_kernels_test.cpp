@@ -83,6 +83,23 @@ INSTANTIATE_TEST_SUITE_P(Deploy,
                                          "layernorm {n} 32",
                                          "attention 1 2 {n} {n} 16"));
 
+// The grid of two symbols has many cells without a program of a range, which once had kernels each.
+TEST(RangeKernelsOfTwoSymbols, AreFewAndHaveOneAtEachShape) {
+  TaskRange task =
+      task_range("softmax {m} {n}", {{"m", 2, 16, {}}, {"n", 2, 16, {}}}, host_target(2));
+  const auto any = [](size_t, const PackSpec&) { return true; };
+  const Result<std::vector<RangeKernel>> kernels = range_kernels(task, nullptr, nullptr, any, "k");
+  ASSERT_TRUE(kernels.ok()) << kernels.error().message();
+  EXPECT_LT(kernels->size(), 20u);
+  std::map<SymbolValues, int> of_shapes;
+  for (const RangeKernel& kernel : *kernels)
+    for (const SymbolBox& box : kernel.boxes)
+      for (int64_t m = box.min[0]; m <= box.max[0]; ++m)
+        for (int64_t n = box.min[1]; n <= box.max[1]; ++n) ++of_shapes[{m, n}];
+  EXPECT_EQ(of_shapes.size(), 15u * 15u);
+  for (const auto& [shape, count] : of_shapes) EXPECT_EQ(count, 1) << shape[0] << " " << shape[1];
+}
+
 // What the draft prefers at first is measured to be slow, what it asks for then to be fast.
 TEST(RangeKernelsByTime, AreThoseMeasuredFastest) {
   const std::string op = "dense {n} 64 96 +bias";
