@@ -22,6 +22,7 @@ endif()
 add_python_test(package "${PRUNER_PEERS_PYTHON}" 300)
 add_python_test(ort_operators "${PRUNER_PEERS_PYTHON}" 300)
 add_python_test(torch "${PRUNER_TORCH_PYTHON}" 900)
+add_python_test(torch_dynamic "${PRUNER_TORCH_PYTHON}" 600)
 add_python_test(torch_operators "${PRUNER_TORCH_PYTHON}" 300)
 if(TARGET pruner_onnxruntime)
   add_python_test(onnxruntime "${PRUNER_PEERS_PYTHON}" 300

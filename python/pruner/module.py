@@ -459,11 +459,24 @@ class Module:
             opened = self._opened
             opened._check(opened._write_state(opened._instance, numbers[name], array.ctypes.data))
 
-    def run_pointers(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Runs the first phase on dense row-major tensors at these addresses, which the caller keeps
-        alive; an output overlaps no other tensor."""
+    def extents(self, shapes: Sequence[Sequence[int]]) -> List[int]:
+        """The value of each symbol for inputs of the first phase of these shapes. ValueError: one is out of range, or
+        they do not fit each other."""
         opened = self._opened
-        opened._check(opened._run_phase(opened._instance, 0, _addresses(inputs), _addresses(outputs), None))
+        found = _numbers([0] * len(self.symbols))
+        if opened._extents(0, _numbers([extent for shape in shapes for extent in shape]), found):
+            raise ValueError(opened._error().decode())
+        return found[: len(self.symbols)]
+
+    def run_pointers(self, inputs: Sequence[int], outputs: Sequence[int], extents: Sequence[int] = ()) -> None:
+        """Runs the first phase on dense row-major tensors at these addresses, which the caller keeps
+        alive; an output overlaps no other tensor. extents: the value of each symbol, where the module has some."""
+        opened = self._opened
+        tensors = (_addresses(inputs), _addresses(outputs), None)
+        if self.symbols:
+            opened._check(opened._run_shaped(opened._instance, 0, _numbers(extents), *tensors))
+        else:
+            opened._check(opened._run_phase(opened._instance, 0, *tensors))
 
 
 def _spec(spec: _Spec) -> TensorSpec:

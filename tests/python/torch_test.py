@@ -424,14 +424,6 @@ class Shapes(Case):
         for batch in (4, 1, 3, 7, 4, 3):
             self.agrees(fast, model, torch.randn(batch, 16))
 
-    def test_of_too_many_stay_in_eager(self):
-        model = Perceptron()
-        fast = compiled(model)
-        with self.in_eager() as logs:
-            for batch in range(2, 14):
-                self.agrees(fast, model, torch.randn(batch, 16))
-        self.assertIn("shapes", " ".join(logs.output))
-
 
 class Hosts(Case):
     def test_threads_run_at_once(self):

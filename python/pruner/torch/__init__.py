@@ -17,6 +17,7 @@ from typing import Dict, List, Optional, Sequence
 import torch
 
 from pruner import _program
+from pruner.torch.dynamic import ByRange, ranges_of
 from pruner.torch.importer import decompositions, resizes_of_eager, unsupported, write_onnx
 from pruner.torch.operators import operators
 from pruner.torch.runtime import CompiledGraph, Options, warn_once
@@ -82,7 +83,7 @@ def _compiled(gm: torch.fx.GraphModule, inputs, options: Options, watch: Optiona
     if watch is not None and not watch.watches(gm.graph):
         watch = None
     if any(isinstance(x, torch.SymInt) for x in inputs):
-        call = _ByShape(gm, static, options, watch)
+        call = _dynamic(gm, static, options, watch)
     else:
         call = _partitioned(gm, static, options, watch)
 
@@ -91,6 +92,21 @@ def _compiled(gm: torch.fx.GraphModule, inputs, options: Options, watch: Optiona
 
     boxed._boxed_call = True
     return boxed
+
+
+def _dynamic(gm: torch.fx.GraphModule, static: Sequence[int], options: Options, watch: Optional[Watch]):
+    """A graph of symbolic shapes: modules of ranges where all of it has a form in ONNX, else modules of one shape."""
+    by_shape = _ByShape(gm, static, options, watch)
+    reasons = {**unsupported(gm.graph), **_elsewhere(gm.graph)}
+    calls = [node for node in gm.graph.nodes if node.op == "call_function"]
+    if reasons or len(calls) < options.min_nodes:
+        log.debug("a graph has a module for each shape: %s", "; ".join(sorted(set(reasons.values()))))
+        return by_shape
+    try:
+        return ByRange(gm, static, options, watch, by_shape)
+    except NotImplementedError as error:
+        warn_once(f"a graph has a module for each shape: {error}")
+        return by_shape
 
 
 class _ByShape:
@@ -201,28 +217,42 @@ def export(
     path,
     args: Sequence = (),
     *,
+    dynamic_shapes=None,
     records: Optional[Sequence] = None,
     options: Sequence[str] = (),
 ) -> str:
     """A module of a torch.export.ExportedProgram, or of a model with example arguments: its inputs
     are those of the program, its outputs output_0 and so on; shapes are the examples'.
 
-    records: of `pruner tune`. options: more of `pruner compile`, as ["--precision", "bf16"].
+    dynamic_shapes: as torch.export.export() has them, each Dim with its max: the module takes all shapes of
+    these ranges. records: of `pruner tune`. options: more of `pruner compile`, as ["--precision", "bf16"].
     PrunerError or NotImplementedError: what cannot be compiled."""
+    program = _decomposed(model, args, dynamic_shapes)
     more = ["--records", *records] if records else []
+    for name, (low, high) in ranges_of(program).items():
+        more += ["--dim", f"{name}={low}..{high}"]
     with tempfile.TemporaryDirectory() as scratch:
-        onnx = export_onnx(model, os.path.join(scratch, "model.onnx"), args)
+        onnx = _write(program, os.path.join(scratch, "model.onnx"))
         _program.run(["compile", onnx, *more, *options, "-o", os.fspath(path)])
     return os.fspath(path)
 
 
-def export_onnx(model, path, args: Sequence = ()) -> str:
+def export_onnx(model, path, args: Sequence = (), *, dynamic_shapes=None) -> str:
     """The same as an ONNX file, with its weights beside it in `path`.weights."""
+    return _write(_decomposed(model, args, dynamic_shapes), path)
+
+
+def _decomposed(model, args: Sequence, dynamic_shapes) -> torch.export.ExportedProgram:
     program = model
     if not isinstance(model, torch.export.ExportedProgram):
-        program = torch.export.export(model.eval(), tuple(args))
+        program = torch.export.export(model.eval(), tuple(args), dynamic_shapes=dynamic_shapes)
+    elif dynamic_shapes is not None:
+        raise ValueError("an ExportedProgram has its dynamic shapes already")
     with resizes_of_eager():
-        program = program.run_decompositions(decompositions())
+        return program.run_decompositions(decompositions())
+
+
+def _write(program: torch.export.ExportedProgram, path) -> str:
     signature = program.graph_signature
     if signature.buffers_to_mutate:
         changed = ", ".join(signature.buffers_to_mutate.values())

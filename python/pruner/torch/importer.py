@@ -1,12 +1,18 @@
-"""FX graphs of core ATen to ONNX files. Shapes are static: those of each node's meta["val"]."""
+"""FX graphs of core ATen to ONNX files. Shapes are those of each node's meta["val"]. An extent that is a torch.SymInt is
+computed in the file, from the shapes of the inputs."""
 
 import contextlib
+import functools
 import threading
-from typing import Dict, List, Sequence, Union
+from typing import Dict, Iterable, List, Optional, Sequence, Union
 
+import sympy
 import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.utils._sympy import functions
 
+from pruner.torch.extents import Extent, is_symbolic
 from pruner.torch.onnx_file import ELEMENT_TYPES, OnnxFile
 from pruner.torch.operators import row_of
 
@@ -35,21 +41,35 @@ def decompositions() -> dict:
 def resizes_of_eager():
     """Leaves resizes as they are while a graph is traced. torch's decompositions of them in Python take scale factors
     where an extent stays, which eager does not."""
-    packets = [getattr(torch.ops.aten, f"upsample_{name}") for name in _RESIZES]
-    overloads = [overload for packet in packets for overload in (packet.default, packet.vec)]
     keys = (torch._C.DispatchKey.CompositeImplicitAutograd, torch._C.DispatchKey.Autograd)
+    packets = [getattr(torch.ops.aten, f"upsample_{name}") for name in _RESIZES]
+    replaced = [(each.default, {}) for each in packets]
+    replaced += [(each.vec, dict.fromkeys(keys, functools.partial(_resized, each.default))) for each in packets]
     with _TRACING:
-        kernels = [{key: each.py_kernels[key] for key in keys if key in each.py_kernels} for each in overloads]
+        kept = [{key: each.py_kernels[key] for key in keys if key in each.py_kernels} for each, _ in replaced]
         try:
-            for each, taken in zip(overloads, kernels):
-                for key in taken:
+            for (each, kernels), old in zip(replaced, kept):
+                for key in old:
                     del each.py_kernels[key]
+                each.py_kernels.update(kernels)
                 each._dispatch_cache.clear()
             yield
         finally:
-            for each, kept in zip(overloads, kernels):
-                each.py_kernels.update(kept)
+            for (each, kernels), old in zip(replaced, kept):
+                for key in kernels:
+                    del each.py_kernels[key]
+                each.py_kernels.update(old)
                 each._dispatch_cache.clear()
+
+
+def _resized(resize, x: torch.Tensor, size, *args) -> torch.Tensor:
+    """A resize by its extents or by factors, as the one by both that eager takes for it; torch's own kernel for this
+    takes no symbolic extents. `args`: whether corners are aligned, if the resize has that, and the factors."""
+    *corners, factors = args
+    extents = x.shape[2:]
+    if size is None:
+        size = [each * int(f) if f == int(f) else torch.sym_int(each * f) for each, f in zip(extents, factors)]
+    return resize(x, size, *corners, *(factors or [None] * len(extents)))
 
 
 _RESIZES = ("nearest1d", "nearest2d", "nearest3d", "bilinear2d", "bicubic2d")
@@ -61,6 +81,16 @@ def is_made_of_nothing(node: torch.fx.Node) -> bool:
     return node.op == "call_function" and not node.all_input_nodes
 
 
+def held_tensor(node: torch.fx.Node) -> Optional[torch.Tensor]:
+    """The constant that a graph's module holds for a get_attr, as for a torch.tensor() in the model."""
+    held = getattr(node.graph.owning_module, node.target, None) if node.op == "get_attr" else None
+    return held if isinstance(held, torch.Tensor) and held.dtype in ELEMENT_TYPES and held.is_cpu else None
+
+
+def _is_number(node: torch.fx.Node) -> bool:
+    return isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool))
+
+
 def _is_drawn(node: torch.fx.Node) -> bool:
     tags = getattr(node.target, "tags", ())
     return torch.Tag.nondeterministic_seeded in tags
@@ -68,15 +98,21 @@ def _is_drawn(node: torch.fx.Node) -> bool:
 
 def _why_not(importer: "Importer", node: torch.fx.Node) -> str:
     """Why a node cannot be in an ONNX file; "" where it can and is."""
+    if (held := held_tensor(node)) is not None:
+        importer.set(node, importer.constant(held))
+        return ""
     if node.op != "call_function":
         return f"{node.op} {node.target}"
     value = node.meta.get("val")
+    if isinstance(value, torch.SymInt) and not free_unbacked_symbols(value):
+        return ""  # what reads it computes it from the inputs' shapes
     if isinstance(value, torch.Tensor):  # of several, those that are read follow as getitem
         if value.dtype not in ELEMENT_TYPES:
             return f"{node.target} is of {value.dtype}"
-        if any(not isinstance(extent, int) for extent in value.shape) or 0 in value.shape:
-            what = "no elements" if 0 in value.shape else "an extent that is not known"
-            return f"{node.target} makes a tensor of {what}"
+        if free_unbacked_symbols(value):
+            return f"{node.target} makes a tensor of an extent that the data decide"
+        if 0 in value.shape:
+            return f"{node.target} makes a tensor of no elements"
     elif not isinstance(value, (list, tuple)):
         return f"{node.target} makes no tensor"
     for each in node.all_input_nodes:
@@ -95,7 +131,9 @@ def unsupported(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
     importer, reasons = Importer("trial"), {}
     with unset_fake_temporarily():  # constants are tensors that have elements
         for node in graph.nodes:
-            if node.op in ("placeholder", "output"):
+            if node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor):
+                importer.set(node, importer.input(node.name, node.meta["val"].dtype, node.meta["val"].shape))
+            elif node.op in ("placeholder", "output"):
                 importer.set(node, node.name)
             elif why := _why_not(importer, node):
                 reasons[node] = why
@@ -105,14 +143,95 @@ def unsupported(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
     return reasons
 
 
+def _dimensions(shape: Sequence[Extent]) -> List[Union[int, str]]:
+    """Each extent as ONNX has it: a number, the name of a symbol, or "" for what is computed from symbols."""
+    name_of = lambda extent: str(extent.node.expr) if extent.node.expr.is_Symbol else ""  # noqa: E731
+    return [name_of(each) if is_symbolic(each) else int(each) for each in shape]
+
+
+_FOLDED = {sympy.Add: "Add", sympy.Mul: "Mul", functions.Max: "Max", functions.Min: "Min"}
+
+
 class Importer(OnnxFile):
     """The file while it is made, with what a row of the operators' table works with."""
 
     def __init__(self, name: str):
         super().__init__(name)
         self._values: Dict[torch.fx.Node, Value] = {}
+        self._extents: Dict[sympy.Expr, str] = {}  # int64 tensors of one element
+
+    def input(self, name: str, dtype: torch.dtype, shape: Sequence[Extent]) -> str:
+        for axis, extent in enumerate(shape):
+            if is_symbolic(extent) and extent.node.expr not in self._extents:
+                self._extents[extent.node.expr] = self.op("Shape", name, start=axis, end=axis + 1)
+        return super().input(name, dtype, _dimensions(shape))
+
+    def output(self, value: str, name: str, dtype: torch.dtype, shape: Sequence[Extent]) -> None:
+        super().output(value, name, dtype, _dimensions(shape))
+
+    def integers(self, values: Sequence[Extent]) -> str:
+        if not any(map(is_symbolic, values)):
+            return super().integers(list(map(int, values)))
+        parts = [
+            self._extent(value.node.expr) if is_symbolic(value) else super(Importer, self).integers([int(value)])
+            for value in values
+        ]
+        return self.op("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
+
+    def _extent(self, expression: sympy.Expr) -> str:
+        """The value of an expression of symbols. NotImplementedError: it has a function without a form in ONNX."""
+        if expression not in self._extents:
+            if expression.is_Integer:
+                return super().integers([int(expression)])
+            self._extents[expression] = self._integer(expression)
+        return self._extents[expression]
+
+    def _integer(self, expression: sympy.Expr) -> str:
+        if isinstance(expression, (functions.FloorDiv, functions.CleanDiv)):
+            left, right = map(self._extent, expression.args)
+            # ONNX divides integers toward zero; less the remainder, which has the divisor's sign, it is the floor.
+            return self.op("Div", self.op("Sub", left, self.op("Mod", left, right)), right)
+        if isinstance(expression, (functions.PythonMod, functions.Mod)):
+            return self.op("Mod", *map(self._extent, expression.args))
+        if isinstance(expression, functions.ModularIndexing):
+            base, divisor, modulus = expression.args
+            return self._extent(functions.PythonMod(functions.FloorDiv(base, divisor), modulus))
+        if expression.is_Pow and expression.exp.is_Integer and expression.exp > 0:
+            return self._folded("Mul", [self._extent(expression.base)] * int(expression.exp))
+        if expression.func not in _FOLDED:
+            raise NotImplementedError(f"an extent of {expression}")
+        return self._folded(_FOLDED[expression.func], map(self._extent, expression.args))
+
+    def _real(self, expression: sympy.Expr) -> str:
+        """The same of a real number, as a float64 tensor of one element."""
+        if expression.is_number:
+            return self.constant(torch.tensor([float(expression)], dtype=torch.float64))
+        if isinstance(expression, functions.ToFloat):
+            return self.cast(self._extent(expression.args[0]), torch.int64, torch.float64)
+        if isinstance(expression, (functions.FloatTrueDiv, functions.IntTrueDiv)):
+            return self.op("Div", *map(self._real, expression.args))
+        if isinstance(expression, functions.FloatPow) or expression.is_Pow:
+            return self.op("Pow", *map(self._real, expression.args))
+        if isinstance(expression, functions.OpaqueUnaryFn_sqrt):
+            return self.op("Sqrt", self._real(expression.args[0]))
+        if expression.func in _FOLDED:
+            return self._folded(_FOLDED[expression.func], map(self._real, expression.args))
+        if expression.is_integer:
+            return self.cast(self._extent(expression), torch.int64, torch.float64)
+        raise NotImplementedError(f"a number of {expression}")
+
+    def _folded(self, op: str, values: Iterable[str]) -> str:
+        return functools.reduce(lambda left, right: self.op(op, left, right), values)
 
     def scalar(self, value, dtype: torch.dtype) -> str:
+        if is_symbolic(value):
+            return self.cast(self.reshape(self._extent(value.node.expr), []), torch.int64, dtype)
+        if isinstance(value, torch.SymFloat) and not value.node.expr.is_number:
+            return self.cast(self.reshape(self._real(value.node.expr), []), torch.float64, dtype)
+        if isinstance(value, torch.SymBool):
+            raise NotImplementedError(f"a truth value of {value.node.expr}")
+        if isinstance(value, (torch.SymInt, torch.SymFloat)):
+            value = value.node.hint
         return self.constant(torch.tensor(value, dtype=dtype))
 
     def full(self, shape: Sequence[int], value, dtype: torch.dtype) -> str:
@@ -130,7 +249,7 @@ class Importer(OnnxFile):
     def value(self, node: torch.fx.Node) -> Value:
         return self._values[node]
 
-    def shape(self, node: torch.fx.Node) -> List[int]:
+    def shape(self, node: torch.fx.Node) -> List[Extent]:
         return list(node.meta["val"].shape)
 
     def dtype(self, node: torch.fx.Node) -> torch.dtype:
@@ -149,14 +268,18 @@ class Importer(OnnxFile):
 
     def call(self, node: torch.fx.Node) -> None:
         """Appends what a call_function is. NotImplementedError: it has no form in ONNX."""
+        if isinstance(node.meta.get("val"), torch.SymInt):
+            return  # what reads it computes it from the inputs' shapes
         if is_made_of_nothing(node) and not _is_drawn(node):
             self.set(node, self.constant(node.target(*node.args, **node.kwargs)))
             return
         row = row_of(node.target)
         if row is None:
             raise NotImplementedError("no row in the table of operators")
+        numbered = lambda each: each.meta["val"] if _is_number(each) else each  # noqa: E731
+        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), numbered)
         try:
-            self.set(node, row(self, node, *node.args, **node.kwargs))
+            self.set(node, row(self, node, *args, **kwargs))
         except (TypeError, ValueError, IndexError, KeyError, RuntimeError) as error:
             if isinstance(error, NotImplementedError):
                 raise
@@ -167,14 +290,14 @@ def write_onnx(
     graph: torch.fx.Graph, path: str, weights: Dict[str, torch.Tensor], name: str = "graph"
 ) -> None:
     """Writes a graph whose placeholders in `weights` (by name) are constants, the others inputs, in
-    order; its outputs are outputs, in order. NotImplementedError names the call that has no form
+    order; its outputs are outputs, in order. Symbolic numbers among either are left out. NotImplementedError names the call that has no form
     in ONNX."""
     importer = Importer(name)
     for node in graph.nodes:
         if node.op == "placeholder":
             if node.name in weights:
                 importer.set(node, importer.constant(weights[node.name], node.name))
-            else:
+            elif not _is_number(node):
                 value = node.meta["val"]
                 importer.set(node, importer.input(node.name, value.dtype, list(value.shape)))
         elif node.op == "call_function":
@@ -182,9 +305,11 @@ def write_onnx(
                 importer.call(node)
             except NotImplementedError as error:
                 raise NotImplementedError(f"{node.target}: {error}") from None
+        elif (held := held_tensor(node)) is not None:
+            importer.set(node, importer.constant(held))
         elif node.op == "output":
             for i, result in enumerate(node.args[0]):
-                if isinstance(result, torch.fx.Node):
+                if isinstance(result, torch.fx.Node) and not _is_number(result):
                     importer.output(
                         importer.value(result), f"output_{i}", importer.dtype(result), importer.shape(result)
                     )

@@ -25,6 +25,7 @@ _FLOAT, _INT, _STRING, _FLOATS, _INTS = 1, 2, 3, 6, 7  # AttributeProto.Attribut
 _INLINE_BYTES = 1024  # larger tensors lie in the weights file
 _ALIGNMENT = 64
 
+Dimension = Union[int, str]  # an extent, or the name of a symbol; "" where it has no name
 Attribute = Union[int, float, str, Sequence[int], Sequence[float]]
 
 
@@ -61,8 +62,14 @@ def _attribute(name: str, value: Attribute) -> bytes:
     return head + b"".join(_number(8, each) for each in value) + _number(20, _INTS)
 
 
-def _value(name: str, dtype: torch.dtype, shape: Sequence[int]) -> bytes:
-    dims = b"".join(_block(1, _number(1, extent)) for extent in shape)
+def _dimension(extent: Dimension) -> bytes:
+    if isinstance(extent, int):
+        return _number(1, extent)
+    return _block(2, extent) if extent else b""
+
+
+def _value(name: str, dtype: torch.dtype, shape: Sequence[Dimension]) -> bytes:
+    dims = b"".join(_block(1, _dimension(extent)) for extent in shape)
     tensor = _number(1, ELEMENT_TYPES[dtype]) + _block(2, dims)
     return _block(1, name) + _block(2, _block(1, tensor))
 
@@ -89,11 +96,11 @@ class OnnxFile:
         self._count += 1
         return f"v{self._count}"
 
-    def input(self, name: str, dtype: torch.dtype, shape: Sequence[int]) -> str:
+    def input(self, name: str, dtype: torch.dtype, shape: Sequence[Dimension]) -> str:
         self._inputs.append(_value(name, dtype, shape))
         return name
 
-    def output(self, value: str, name: str, dtype: torch.dtype, shape: Sequence[int]) -> None:
+    def output(self, value: str, name: str, dtype: torch.dtype, shape: Sequence[Dimension]) -> None:
         self._nodes.append(_block(1, value) + _block(2, name) + _block(4, "Identity"))
         self._outputs.append(_value(name, dtype, shape))
 

@@ -11,6 +11,8 @@ from typing import Callable, Dict, List, Optional, Sequence
 import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
+from pruner.torch.extents import is_symbolic
+
 _ROWS: Dict[str, Callable] = {}
 
 
@@ -429,6 +431,26 @@ def _full_like(g, node, x, value=None, **_):
     return g.op("Expand", g.scalar(value, g.dtype(node)), g.integers(g.shape(node)))
 
 
+# Tensors that are made of numbers that the shapes decide; others of this kind are constants.
+
+
+@_row("arange.start_step")
+def _arange(g, node, start, end, step=1, **_):
+    _refuse(any(isinstance(each, (float, torch.SymFloat)) for each in (start, end, step)), "places that are no integers")
+    places = g.op("Range", *(g.scalar(each, torch.int64) for each in (start, end, step)))
+    return g.cast(places, torch.int64, g.dtype(node))
+
+
+@_row("full")
+def _full(g, node, size, value, **_):
+    return g.op("Expand", g.scalar(value, g.dtype(node)), g.integers(size))
+
+
+@_row("scalar_tensor")
+def _scalar_tensor(g, node, value, **_):
+    return g.scalar(value, g.dtype(node))
+
+
 # Shapes and places.
 
 
@@ -465,6 +487,18 @@ def _transpose(g, node, x, a=0, b=1):
     return g.op("Transpose", g.value(x), perm=order)
 
 
+def _bounds(start, end, extent) -> tuple:
+    """The first and one past the last element that Python's slice takes of `extent`; both may be symbolic. What is
+    compared here becomes a guard of torch's."""
+
+    def within(place, absent):
+        place = absent if place is None else place + extent if place < 0 else place
+        return 0 if place < 0 else extent if place > extent else place
+
+    start, end = within(start, 0), within(end, extent)
+    return start, start if end < start else end
+
+
 def _part(g, value: str, axis: int, start: int, end: int, step: int = 1) -> str:
     return g.op("Slice", value, *(g.integers([each]) for each in (start, end, axis, step)))
 
@@ -474,8 +508,8 @@ def _slice(g, node, x, dim=0, start=None, end=None, step=1):
     extent = g.shape(x)[dim]
     if "narrow" in str(node.target):
         end = start + end
-    start, end, _ = slice(start, end).indices(extent)
-    return _part(g, g.value(x), _axis(dim, len(g.shape(x))), start, max(start, end), step)
+    start, end = _bounds(start, end, extent)
+    return _part(g, g.value(x), _axis(dim, len(g.shape(x))), start, end, step)
 
 
 @_row("select.int")
@@ -494,17 +528,17 @@ def _scatter_part(g, node, x, source, dim=0, start=None, end=None, step=1):
     if "select" in str(node.target):
         start = start + shape[axis] if start < 0 else start
         end = start + 1
-    start, end, _ = slice(start, end).indices(shape[axis])
+    start, end = _bounds(start, end, shape[axis])
     middle = list(shape)
-    middle[axis] = max(end - start, 0)
+    middle[axis] = end - start
     parts = []
     if start > 0:
         parts.append(_part(g, g.value(x), axis, 0, start))
     if end > start:
         value = g.cast(g.value(source), g.dtype(source), g.dtype(node))
         parts.append(g.reshape(value, middle))
-    if max(end, start) < shape[axis]:
-        parts.append(_part(g, g.value(x), axis, max(end, start), shape[axis]))
+    if end < shape[axis]:
+        parts.append(_part(g, g.value(x), axis, end, shape[axis]))
     return g.op("Concat", *parts, axis=axis)
 
 
@@ -1005,12 +1039,23 @@ def _nearest_places(x, shape: Sequence[int], factors: Sequence[Optional[float]],
     return found.movedim(axis - 2, 0).reshape(shape[axis], -1)[:, 0].long().tolist()
 
 
+def _refuse_unless_doubled(found: torch.SymInt, made: torch.SymInt, factor: Optional[float]) -> None:
+    """Of other symbolic extents it is not known which places eager reads, as it rounds the places in float32."""
+    times = made.node.hint // found.node.hint if isinstance(found, torch.SymInt) and isinstance(made, torch.SymInt) else 0
+    doubled = times > 0 and times & (times - 1) == 0 and factor in (None, times) and made == times * found
+    _refuse(not doubled, f"a resize from {found} to {made}, which is not by a power of two")
+
+
 @_row(*(f"upsample_nearest{axes}d{which}" for axes in (1, 2, 3) for which in ("", ".vec")))
 def _upsample_nearest(g, node, x, size, *args):
     shape, found = g.shape(node), g.shape(x)
     factors = _factors(str(node.target), args, len(shape) - 2)
     value, between = g.value(x), list(found)
     for axis in range(2, len(shape)):
+        if is_symbolic(found[axis]) or is_symbolic(shape[axis]):
+            _refuse_unless_doubled(found[axis], shape[axis], factors[axis - 2])
+            between[axis] = shape[axis]
+            continue
         places = _nearest_places(x, shape, factors, axis)
         if places == [i * found[axis] // shape[axis] for i in range(shape[axis])]:
             between[axis] = shape[axis]
@@ -1033,12 +1078,15 @@ def _upsample(g, node, x, size, corners, *args):
     factors = _factors(name, args, 2)
     place = ["", "", g.integers(shape)]
     if any(each is not None for each in factors) and not corners:
+        symbolic = any(map(is_symbolic, found[2:] + shape[2:]))
+        _refuse(symbolic and any(each != int(each or 0) for each in factors), "a resize of symbolic extents by a fraction")
         extents = list(zip(factors, found[2:], shape[2:]))
         of = [float(factor) if factor else out / inside for factor, inside, out in extents]
         if "bilinear" in name:  # eager does not scale an axis whose extent stays
             of = [1.0 if inside == out else each for each, (_, inside, out) in zip(of, extents)]
         scales = torch.tensor([1.0, 1.0] + of, dtype=torch.float32)
-        made = [math.floor(extent * scale) for extent, scale in zip(found, scales.tolist())]
+        whole = lambda scale: int(scale) if scale == int(scale) else scale  # noqa: E731  keeps symbols integers
+        made = [math.floor(extent * whole(scale)) for extent, scale in zip(found, scales.tolist())]
         _refuse(made != shape, f"scale factors {of} that give the shape {made}")
         place = ["", g.constant(scales)]
     attributes = {

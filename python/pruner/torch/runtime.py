@@ -15,18 +15,22 @@ import threading
 import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Sequence, Union
+from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
 
 from pruner import _program, training
 from pruner.module import Module
-from pruner.torch.importer import write_onnx
+from pruner.torch.extents import value_at
+from pruner.torch.importer import held_tensor, write_onnx
 from pruner.torch.onnx_file import bytes_of
 from pruner.torch.verify import Precision, Watch, difference
 
 log = logging.getLogger("pruner.torch")
 
+Ranges = Dict[str, Tuple[int, int]]  # the least and the greatest value of each symbol
+
+_MOST_RESULTS = 1024  # shapes whose outputs' shapes a graph remembers
 _MOST_BINDINGS = 4  # of a graph to weights; then they are inputs
 _MOST_LOADED = 256  # instances of all graphs; the least recently used one is unloaded, and loaded again when called
 
@@ -94,6 +98,8 @@ def _text_of(graph: torch.fx.Graph) -> str:
         value = node.meta.get("val")
         kind = (value.dtype, tuple(value.shape)) if isinstance(value, torch.Tensor) else ""
         target = "" if node.op in ("placeholder", "output") else node.target
+        if (held := held_tensor(node)) is not None:
+            kind, target = (held.dtype, tuple(held.shape)), _digest(bytes_of(held))
         lines.append(f"{node.op} {target} {kind} {named(node.args)} {named(node.kwargs)}")
     return "\n".join(lines)
 
@@ -208,14 +214,21 @@ _LOADED = _Loaded(_MOST_LOADED)
 
 
 class CompiledGraph:
-    """A graph of static shapes whose calls are all in ONNX. Called with its inputs, weights among
-    them at the places `static`; returns a list of its outputs, whose strides are eager's."""
+    """A graph whose calls are all in ONNX. Called with its inputs, weights among them at the places `static`; returns a
+    list of its outputs, whose strides are eager's."""
 
     def __init__(
-        self, gm: torch.fx.GraphModule, static: Sequence[int], options: Options, watch: Optional[Watch] = None
+        self,
+        gm: torch.fx.GraphModule,
+        static: Sequence[int],
+        options: Options,
+        watch: Optional[Watch] = None,
+        ranges: Optional[Ranges] = None,
     ):
-        """`watch` compares the whole that this graph is a part of; without one the graph is compared by itself."""
-        self._gm, self._options, self._watch = gm, options, watch
+        """`watch` compares the whole that this graph is a part of; without one the graph is compared by itself.
+        `ranges` has each symbol of the graph's shapes. A graph of static shapes has none, and stays in eager where it
+        cannot be compiled; one with ranges raises what stands against it."""
+        self._gm, self._options, self._watch, self._ranges = gm, options, watch, ranges
         placeholders = list(gm.graph.find_nodes(op="placeholder"))
         self._static = list(static)
         self._names = [placeholders[i].name for i in static]
@@ -224,10 +237,11 @@ class CompiledGraph:
             operator.itemgetter(*static) if len(static) > 1 else lambda args: [args[i] for i in static]
         )
         self._input_names = [each.name for each in placeholders]
+        self._inputs = [i for i, each in enumerate(placeholders) if isinstance(each.meta.get("val"), torch.Tensor)]
         (results,) = next(iter(gm.graph.find_nodes(op="output"))).args
-        # An output may be None.
-        self._is_tensor = [isinstance(r, torch.fx.Node) for r in results]
-        self._results = [r.meta["val"] for r in results if isinstance(r, torch.fx.Node)]
+        # A tensor, a number that the shapes decide, or None.
+        self._results = [r.meta["val"] if isinstance(r, torch.fx.Node) else r for r in results]
+        self._results_at: Dict[Tuple[int, ...], list] = {}
         self._graph_key = _digest(_text_of(gm.graph), _program.version(), torch.__version__)
         self._bindings: List[_Binding] = []
         self._rebound = 0
@@ -262,6 +276,8 @@ class CompiledGraph:
         try:
             binding = self._bind(weights)
         except (NotImplementedError, _program.PrunerError, OSError) as error:
+            if self._ranges:
+                raise
             return self._give_up(str(error), args)
         outputs = self._run(binding, args)
         if self._watch is not None:
@@ -299,6 +315,11 @@ class CompiledGraph:
     def _records(self) -> str:
         return os.path.join(self._folder(), "tuned", "records.json")
 
+    def _dims(self) -> List[str]:
+        """What the program's commands are told about the symbols."""
+        ranges = self._ranges or {}
+        return [text for name, (low, high) in ranges.items() for text in ("--dim", f"{name}={low}..{high}")]
+
     def _bind(self, weights: List[torch.Tensor]) -> _Binding:
         self._rebound += 1
         as_inputs = self._options.weights == "inputs" or self._rebound > _MOST_BINDINGS
@@ -322,7 +343,7 @@ class CompiledGraph:
         """A binding with an instance. What the cache has and cannot be loaded is compiled again."""
         path = self._module(constants)
         constant = {self._static[i] for i in bound.places} if bound is not None else set()
-        inputs = [i for i in range(len(self._input_names)) if i not in constant]
+        inputs = [i for i in self._inputs if i not in constant]
         binding = _Binding(path, bound, inputs, self._options.threads)
         try:
             binding.give_back(binding.take())
@@ -342,7 +363,7 @@ class CompiledGraph:
             more, made_with = ["--records", records], os.stat(records).st_mtime_ns
         denormals = self._options.denormals
         threads = self._options.threads or torch.get_num_threads()
-        made_for = (list(constants), made_with, denormals, _cpu(), threads)
+        made_for = (list(constants), made_with, denormals, _cpu(), threads, self._ranges)
         key = _digest(*map(bytes_of, constants.values()), made_for)
         path = os.path.join(self._folder(), key + ".so")
         if os.path.exists(path) and not anew:
@@ -350,7 +371,7 @@ class CompiledGraph:
         with tempfile.TemporaryDirectory(dir=self._folder()) as scratch:
             model, made = os.path.join(scratch, "graph.onnx"), os.path.join(scratch, "made.so")
             write_onnx(self._gm.graph, model, constants)
-            _program.run(["compile", model, *more, "--denormals", denormals, "-o", made])
+            _program.run(["compile", model, *self._dims(), *more, "--denormals", denormals, "-o", made])
             os.replace(made, path)
         return path
 
@@ -365,8 +386,8 @@ class CompiledGraph:
             with tempfile.TemporaryDirectory(dir=self._folder()) as scratch:
                 model = os.path.join(scratch, "graph.onnx")
                 write_onnx(self._gm.graph, model, constants)
-                arguments = ["tune", model, "--budget", self._options.budget, "--work-dir", work_dir]
-                arguments += ["--allow-untrained", "--json"]
+                arguments = ["tune", model, *self._dims(), "--budget", self._options.budget]
+                arguments += ["--work-dir", work_dir, "--allow-untrained", "--json"]
                 result = json.loads(_program.run(arguments, environment=training.environment()))
             # Weights that have changed meanwhile are not those of `untuned` either.
             tuned = self._loaded(constants, untuned.weights)
@@ -388,12 +409,25 @@ class CompiledGraph:
             raise ValueError(self._elsewhere(inputs, binding.inputs))
         # A view may say that its elements are to be negated, which their memory does not.
         dense = [(x if x.is_contiguous() else x.contiguous()).resolve_neg() for x in inputs]
-        made = [torch.empty(r.shape, dtype=r.dtype) for r in self._results]
         module = binding.take()
-        module.run_pointers([x.data_ptr() for x in dense], [y.data_ptr() for y in made])
+        extents = module.extents([x.shape for x in dense]) if self._ranges else []
+        results = self._results if not self._ranges else self._results_with(module, extents)
+        tensors = [r for r in results if isinstance(r, torch.Tensor)]
+        made = [torch.empty(r.shape, dtype=r.dtype) for r in tensors]
+        module.run_pointers([x.data_ptr() for x in dense], [y.data_ptr() for y in made], extents)
         binding.give_back(module)
-        placed = map(_as_strided, made, self._results)
-        return [next(placed) if each else None for each in self._is_tensor]
+        placed = map(_as_strided, made, tensors)
+        return [next(placed) if isinstance(r, torch.Tensor) else r for r in results]
+
+    def _results_with(self, module: Module, extents: Sequence[int]) -> list:
+        """The graph's outputs where the module's symbols have these values: tensors without elements, and numbers."""
+        key = tuple(extents)
+        if key not in self._results_at:
+            if len(self._results_at) >= _MOST_RESULTS:
+                self._results_at.clear()
+            values = {symbol.name: extent for symbol, extent in zip(module.symbols, extents)}
+            self._results_at[key] = [_result_at(each, values) for each in self._results]
+        return self._results_at[key]
 
     def _elsewhere(self, inputs: Sequence[torch.Tensor], places: Sequence[int]) -> str:
         """Which input a module cannot take, as it runs on dense tensors in the CPU's memory."""
@@ -403,6 +437,15 @@ class CompiledGraph:
         )
         where = f"is on the device {x.device}" if not x.is_cpu else f"has the layout {x.layout}"
         return f"the input {name} {where}; this graph is compiled for dense tensors in the CPU's memory"
+
+
+def _result_at(result, values: Dict[str, int]):
+    if isinstance(result, torch.SymInt):
+        return value_at(result, values)
+    if not isinstance(result, torch.Tensor):
+        return result
+    shape, strides = ([value_at(each, values) for each in of] for of in (result.shape, result.stride()))
+    return torch.empty_strided(shape, strides, dtype=result.dtype, device="meta")
 
 
 def _as_strided(dense: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
