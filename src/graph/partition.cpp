@@ -1,6 +1,7 @@
 #include "graph/partition.h"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 #include "graph/evaluate.h"
@@ -196,6 +197,21 @@ Storage Partition::storage_of(ValueId id) const {
   return storage;
 }
 
+// What a computed value is another shape of is computed, too: a kernel makes that one.
+static void compute_sources(Graph& graph) {
+  if (graph.hints == nullptr || graph.hints->computed.empty()) return;
+  RangeHints hints = *graph.hints;
+  std::set<ValueId> made;
+  for (const Node& node : graph.nodes) made.insert(node.outputs.begin(), node.outputs.end());
+  for (const Node& node : graph.nodes | std::views::reverse) {
+    const GraphOp* op = find_graph_op(node.op);
+    if (op != nullptr && op->fusion == Fusion::kAlias && made.contains(node.inputs[0]) &&
+        hints.computed.contains(graph[node.outputs[0]].name))
+      hints.computed.insert(graph[node.inputs[0]].name);
+  }
+  graph.hints = std::make_shared<const RangeHints>(std::move(hints));
+}
+
 Result<Partition> partition(Graph graph,
                             const Target& target,
                             Precision precision,
@@ -203,10 +219,13 @@ Result<Partition> partition(Graph graph,
   // Before the passes, which drop the Shape of such a value for the extents that it has room for.
   FoundValues found;
   for (const Node& node : graph.nodes) TRY(found.add(graph, node));
+  compute_sources(graph);
   for (Value& value : graph.values)
     if (graph.is_computed(value)) value.constant.reset();
   graph = run_graph_passes(std::move(graph), {target, precision, numerics});
   for (const Node& node : graph.nodes) {
+    if (node.group < 0 && !node.in_place && find_graph_op(node.op)->fusion != Fusion::kAlias)
+      return Error(node_label(graph, node), ": ", node.op, " differs from shape to shape");
     if (!target.is_gpu() || find_graph_op(node.op)->routine == nullptr) continue;
     return Error(node_label(graph, node),
                  ": ",

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <ranges>
 
+#include "graph/evaluate.h"
 #include "support/check.h"
 #include "support/control_group.h"
 #include "support/hash.h"
@@ -216,19 +218,43 @@ class Shapes {
   std::map<SymbolValues, Partition> made_;
 };
 
+/// Whether a box of a tensor that begins with its first element is a run of its bytes.
+bool is_dense(const std::vector<int64_t>& box, const std::vector<int64_t>& of) {
+  return std::ranges::equal(box | std::views::drop(1), of | std::views::drop(1));
+}
+
 /// Constants that groups or outputs read and whose values at a shape are no box of those at the
 /// greatest, which has the same structure: their names there, and their elements at the greatest.
+/// A constant that is an output is copied as a run of bytes; of one that is none, a kernel has to
+/// compute it, however small it is.
 using Varying = std::vector<std::pair<std::string, int64_t>>;
 Varying varying_constants(const Partition& largest, const Partition& at) {
-  std::set<ValueId> read = values_read(largest);
-  for (const ValueId output : largest.outputs) read.insert(largest.storage_of(output).owner);
+  std::set<ValueId> read = values_read(largest), given;
+  for (const ValueId output : largest.outputs) given.insert(largest.storage_of(output).owner);
+  read.insert(given.begin(), given.end());
   Varying varying;
   for (const ValueId id : read) {
     const PlannedValue& own = at.values[id.value];
-    if (own.constant && !is_box_of(*own.constant, *largest[id].constant))
+    if (!own.constant) continue;
+    if (given.contains(id) && !is_dense(own.shape, largest[id].shape)) {
+      varying.emplace_back(own.name, std::numeric_limits<int64_t>::max());
+    } else if (!is_box_of(*own.constant, *largest[id].constant)) {
       varying.emplace_back(own.name, largest[id].constant->num_elements());
+    }
   }
   return varying;
+}
+
+/// The error names a convolution whose taps are fewer at some shapes: its weights are packed, so
+/// that those of a smaller one are no box of them.
+Result<Unit> check_kernel_sizes(const PartitionRange& range) {
+  for (const Node& node : range.largest.graph->nodes) {
+    if (node.op != "Conv" || !range.largest[node.inputs[1]].constant) continue;
+    for (const Expr& extent : range.shapes[node.inputs[1].value])
+      if (as<IntImm>(extent) == nullptr)
+        return Error(node_label(*range.largest.graph, node), " has fewer taps at other shapes");
+  }
+  return Unit{};
 }
 
 /// The range that partitions of one structure, at some points, are of; or the number without a
@@ -373,6 +399,7 @@ class Ranges {
         TRY(none_varies(varying_constants(largest, *at), "at other shapes"));
       }
       TRY_ASSIGN(PartitionRange range, generalize(symbols_, box, at_points, points, largest));
+      if (range.largest.graph != nullptr) TRY(check_kernel_sizes(range));
       if (box.min == box.max || !checks) return range;
       const std::vector<SymbolValues> shapes = checked_shapes(box, extents_of(range)).shapes;
       TRY_ASSIGN(const SymbolValues wrong, find_wrong_shape(range, shapes, imported));

@@ -85,21 +85,18 @@ class PlainLowering : private ProgramParts {
     return loads <= 1 && calls == 0;
   }
 
-  /// The body of a stage where its iterators have these values.
+  /// The body of a stage where its iterators have these values. Loads of stages become loads of
+  /// buffers, or the bodies of stages that have none.
   Expr body(StageId id, std::vector<Expr> values) {
     std::ranges::copy(symbols_, std::back_inserter(values));
-    return simple(with_buffers(substitute(task_.dag().body(id), values)));
-  }
-  /// Loads of stages become loads of buffers, also those that stand in indices of others.
-  Expr with_buffers(const Expr& whole) {
-    return rewrite(whole, [&](const Expr& e) {
+    // Once for each node: the numbers of buffers are those of other stages.
+    return simple(rewrite(task_.dag().body(id), [&](const Expr& e) {
+      if (const Var* var = as<Var>(e)) return values[static_cast<size_t>(var->id.value)];
       const Load* read = as<Load>(e);
       if (read == nullptr) return Expr();
-      std::vector<Expr> indices;
-      for (const Expr& index : read->indices) indices.push_back(with_buffers(index));
-      if (!buffer(read->tensor).valid()) return body(read->tensor, std::move(indices));
-      return load(buffer(read->tensor), std::move(indices), e->dtype);
-    });
+      if (!buffer(read->tensor).valid()) return body(read->tensor, read->indices);
+      return load(buffer(read->tensor), read->indices, e->dtype);
+    }));
   }
 
   /// A loop, with a variable that stands for its iterations in `inner`.

@@ -181,6 +181,41 @@ TEST_F(RangeModules, ComputeWhatDependsOnTheExtentItself) {
              b.node("Div", {b.constant("steps", steps), b.constant("length", length)});
          return b.finish({{b.node("Add", {start(b, n[0]), part}), "y"}});
        }},
+      {"rows at places of a part",
+       [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         const ValueId part = b.node("Slice",
+                                     {start(b, n[0]),
+                                      b.integers("from", {-3}),
+                                      b.integers("to", {n[0]}),
+                                      b.integers("along", {2}),
+                                      b.integers("step", {2})});
+         return b.finish(
+             {{b.node("Gather", {part, b.integers("i", {1})}, {{"axis", int64_t{2}}}), "y"}});
+       }},
+      {"positions behind those before",
+       [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         const auto number = [&](const char* name, int64_t value) {
+           Tensor scalar(DType::kInt64, {});
+           scalar.set_int(0, value);
+           return b.constant(name, scalar);
+         };
+         const ValueId places =
+             b.node("Range", {number("from", 3 * n[0]), number("to", n[0]), number("step", -2)});
+         const ValueId floats = b.node("Cast", {places}, {{"to", std::string("float32")}});
+         return b.finish({{b.node("Add", {start(b, n[0]), floats}), "y"}});
+       }},
+      {"constants that are outputs",
+       [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         const ValueId zeros = b.node("ConstantOfShape", {b.integers("square", {n[0], n[0]})});
+         const ValueId ones = b.node("Cos", {zeros});
+         const ValueId mask = b.node("Trilu", {ones}, {{"upper", int64_t{0}}});
+         const ValueId wide = b.node("Unsqueeze", {mask, b.integers("first", {0})});
+         return b.finish(
+             {{b.relu(start(b, n[0])), "y"}, {mask, "mask"}, {wide, "wide"}, {zeros, "zeros"}});
+       }},
       {"a part of the extent", [&](const SymbolValues& n) {
          NetworkBuilder b("n", NetworkOptions());
          const ValueId part = b.node("Slice",

@@ -156,6 +156,29 @@ static void multiply_instead(Rewriter& r, Node& div, bool read_by_step) {
   div.inputs[1] = r.add_constant(div.name + "/factor", std::move(factor));
 }
 
+// A constant whose values differ from shape to shape, and which a kernel computes for that: numbers
+// from 0 on, which no shape changes, times the step and plus the start; or one number, repeated.
+static void compute_constant(Rewriter& r, Node& node) {
+  const std::string name = r[node.outputs[0]].name;
+  const Value made = r[node.outputs[0]];
+  if (node.op == "ConstantOfShape") {
+    const auto value = node.attributes.find("value");
+    const Tensor number =
+        value == node.attributes.end() ? Tensor(made.dtype, {1}) : std::get<Tensor>(value->second);
+    node = {"Expand",
+            node.name,
+            {r.add_constant(name + "/number", number), node.inputs[0]},
+            node.outputs,
+            {}};
+    return;
+  }
+  Tensor numbers(made.dtype, made.shape);
+  for (int64_t i = 0; i < numbers.num_elements(); ++i) numbers.set(i, static_cast<double>(i));
+  const ValueId steps =
+      r.add("Mul", {r.add_constant(name + "/numbers", numbers), node.inputs[2]}, {}, name);
+  node = {"Add", node.name, {steps, node.inputs[0]}, node.outputs, {}};
+}
+
 // Gemm's beta goes into a constant bias: the product is rounded as it is at run time.
 static void fold_beta(Rewriter& r, Node& gemm) {
   const OpCall call{r.graph(), gemm};
@@ -205,6 +228,9 @@ Graph simplify(Graph graph) {
       if (node.op == "Div")
         multiply_instead(r, node, by_steps[static_cast<size_t>(node.outputs[0].value)]);
       if (node.op == "Gemm") fold_beta(r, node);
+      if ((node.op == "Range" || node.op == "ConstantOfShape") &&
+          r.graph().is_computed(r[node.outputs[0]]))
+        compute_constant(r, node);
       r.emit(std::move(node));
     }
   }
