@@ -166,7 +166,10 @@ void TrainingOptions::add_to(CLI::App& app) {
   begin_group(app, OptionGroup::kMeasuring);
   add_cores(app, "--threads N", pretrain.threads).help("threads that train and score", "all cores");
   add_seed(app, pretrain.split.seed);
-  add_out_file(app, pretrain.out_file, "the file to write: weights as safetensors, of xgb JSON");
+  add_out_file(app,
+               pretrain.out_file,
+               "the file to write: weights as safetensors, of xgb JSON",
+               {FileKind::kOther, FileKind::kZip, FileKind::kPacked, FileKind::kJson});
   add_option(app, "--save-path DIR", save_path)
       .help(
           "folder for what Pruner's scripts leave: FOLDER/1/*.pkl, five epochs' weights among "

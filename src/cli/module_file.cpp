@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 
+#include "cli/file_kind.h"
 #include "deploy/link_module.h"
 #include "pruner/module_file.h"
 #include "support/mapped_file.h"
@@ -84,29 +84,6 @@ bool is_module_header(std::string_view file) {
   return file.starts_with(first_line.substr(0, first_line.find("libx.a")));
 }
 
-/// What a file is, for a message: "an ONNX model".
-std::string kind_of(const std::string& path, std::string_view file) {
-  const auto begins = [&](std::string_view magic) { return file.starts_with(magic); };
-  // Protocol buffers of ONNX begin with field 1, the version of the format, and a second field.
-  const bool onnx =
-      file.size() > 3 && file[0] == 0x08 && file[1] < 0x20 &&
-      std::string_view("\x10\x12\x1a\x22\x2a\x32\x3a\x42").find(file[2]) != std::string_view::npos;
-  if (fs::path(path).extension() == ".onnx" || onnx) return "an ONNX model";
-  if (begins(kElf)) return "a program or a library";
-  if (begins(kArchive)) return "a static library";
-  if (begins("PK\x03\x04")) return "a zip archive";
-  if (begins("\x93NUMPY")) return "a NumPy array";
-  if (begins("\x1f\x8b")) return "a packed file";
-  if (begins("{") || begins("[")) return "a JSON file";
-  const std::string_view start = file.substr(0, 1000);
-  const bool text = std::ranges::all_of(start, [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x80 || std::isprint(byte) != 0 || std::isspace(byte) != 0;
-  });
-  if (text) return "a text file";
-  return fmt::format("a file of {} bytes", file.size());
-}
-
 /// An error where there is a file at `path` that is not one of ours by `ours`.
 Result<Unit> check_replaceable(const std::string& path, bool (*ours)(std::string_view file)) {
   std::error_code code;
@@ -118,7 +95,7 @@ Result<Unit> check_replaceable(const std::string& path, bool (*ours)(std::string
       "{}: is {} and not made by `pruner compile`; choose another name with -o, or replace it with "
       "--force",
       path,
-      kind_of(path, file)));
+      print(kind_of(path, file), file)));
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ std::string read_number(const std::string& text, T& value, int64_t least) {
 // The names of the validators that mark an option whose value is a file to write (Option::writes).
 constexpr const char* kWrites = "writes";
 constexpr const char* kWritesOverInputs = "writes-over-inputs";
+constexpr const char* kReplaces = "replaces";  // finds what may not be replaced (Option::replaces)
 
 bool is_marked(const CLI::Option& option, const char* mark) {
   try {
@@ -78,6 +79,16 @@ bool same_file(const std::string& a, const std::string& b) {
   return fs::absolute(a, code).lexically_normal() == fs::absolute(b, code).lexically_normal();
 }
 
+/// An error where an option names a file to write, and a file of another kind is there.
+Result<Unit> check_replaced_file(const CLI::Option& option) {
+  if (!is_marked(option, kReplaces)) return Unit{};
+  CLI::Validator check = *const_cast<CLI::Option&>(option).get_validator(kReplaces);
+  std::string file = option.results().back();
+  const std::string why = check.active(true)(file);
+  if (!why.empty()) return Error(shown_name(option), ": ", why);
+  return Unit{};
+}
+
 /// An error where an option of `app` names a file to write that another one names, too: what that
 /// one reads or writes would be lost.
 Result<Unit> check_written_files(const CLI::App& app) {
@@ -103,6 +114,7 @@ Result<Unit> check_written_files(const CLI::App& app) {
                         shown_name(*other)));
       }
     }
+    TRY(check_replaced_file(*written));
   }
   return Unit{};
 }
@@ -281,8 +293,19 @@ void Option::help(const char* text, const char* usual) const {
 }
 
 const Option& Option::writes(bool over_inputs) const {
-  const auto any = [](const std::string&) { return std::string(); };
-  option->check(CLI::Validator(any, "", over_inputs ? kWritesOverInputs : kWrites));
+  const auto named = [](const std::string& file) {
+    return std::string(file.empty() ? "the name of the file is empty" : "");
+  };
+  option->check(CLI::Validator(named, "", over_inputs ? kWritesOverInputs : kWrites));
+  return *this;
+}
+
+const Option& Option::replaces(std::vector<FileKind> kinds) const {
+  const auto check = [kinds = std::move(kinds)](const std::string& file) {
+    return why_not_replaced(file, kinds);
+  };
+  // Not while options are read: that a file is named twice is said first.
+  option->check(CLI::Validator(check, "", kReplaces).active(false));
   return *this;
 }
 
@@ -357,9 +380,12 @@ void add_threads(CLI::App& app, int& threads) {
   add_option(app, "--threads N", threads).help("threads of a kernel", "all cores");
 }
 
-void add_out_file(CLI::App& app, std::string& out_file, const char* help) {
+void add_out_file(CLI::App& app,
+                  std::string& out_file,
+                  const char* help,
+                  std::vector<FileKind> kinds) {
   begin_group(app, OptionGroup::kFiles);
-  add_option(app, "-o,--out-file FILE", out_file).writes().help(help);
+  add_option(app, "-o,--out-file FILE", out_file).writes().replaces(std::move(kinds)).help(help);
 }
 
 int Invocation::show(const Json& result, std::string_view text) const {

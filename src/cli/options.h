@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/file_kind.h"
 #include "support/json.h"
 #include "support/result.h"
 
@@ -82,6 +83,8 @@ struct Option {
   /// other options name the same file. `over_inputs`: the command itself decides whether the file
   /// may take the place of one that it reads.
   const Option& writes(bool over_inputs = false) const;
+  /// Says that what is written is of one of these kinds: a file of another kind is not replaced.
+  const Option& replaces(std::vector<FileKind> kinds) const;
 };
 
 /// What an option is about; help shows them in this order.
@@ -117,7 +120,10 @@ Option add_cores(CLI::App& app, const char* flag, int& threads);
 void add_seed(CLI::App& app, uint64_t& seed);
 void add_jobs(CLI::App& app, int& jobs);
 void add_threads(CLI::App& app, int& threads);
-void add_out_file(CLI::App& app, std::string& out_file, const char* help);
+void add_out_file(CLI::App& app,
+                  std::string& out_file,
+                  const char* help,
+                  std::vector<FileKind> kinds);
 
 /// A command line that was understood: a command to run, or a text that it asked for.
 struct CommandLine {

@@ -12,6 +12,7 @@ void EventOptions::add_to(CLI::App& app) {
   begin_group(app, OptionGroup::kOutput);
   add_option(app, "--events FILE", file)
       .writes()
+      .replaces({FileKind::kJson})
       .help("what happens, one JSON object a line, as it does; -: on standard output");
 }
 

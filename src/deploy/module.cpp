@@ -375,7 +375,7 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
 
   Weights weights(alignment_of(target));
   ModuleOptions checked = options;
-  checked.reports = path;
+  if (checked.reports.empty()) checked.reports = path;
   ModuleKernels kernels(target, choice, checked, weights);
   ModulePlan plan;
   plan.backend = target.backend;

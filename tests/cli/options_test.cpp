@@ -46,7 +46,7 @@ struct Given {
     contestant.add_to(app);
     explorer.add_to(app, "");
     offers.add_to(app);
-    add_out_file(app, out_file, "");
+    add_out_file(app, out_file, "", {FileKind::kText});
   }
 };
 

@@ -89,8 +89,11 @@ TEST_F(WrittenFiles, AreNotThoseThatAreReadByAnotherName) {
 }
 
 TEST_F(WrittenFiles, AreNotAmongFilesOfAPattern) {
-  expect_refused({"dataset", "make", "--records", dir + "/*", "-o", first},
-                 first + ": is one of the inputs; choose another name with -o");
+  const std::string records = dir + "/c";
+  ASSERT_TRUE(write_file(records, "{}\n").ok());
+  expect_refused({"dataset", "make", "--records", dir + "/*", "-o", records},
+                 records + ": is one of the inputs; choose another name with -o");
+  EXPECT_EQ(*read_file(records), "{}\n");
 }
 
 TEST_F(WrittenFiles, AreTwoFiles) {
@@ -114,13 +117,38 @@ TEST_F(WrittenFiles, AreNoneOfARunThatIsReported) {
   }
 }
 
+// What a command writes takes the place of a file of the same kind alone.
+TEST_F(WrittenFiles, ReplaceNoFileOfAnotherKind) {
+  const std::string model = dir + "/m.onnx";
+  ASSERT_TRUE(write_file(model, "precious\n").ok());
+  const auto kept = [](const std::string& path, const char* is) {
+    return path + " is " + is + ", which would be lost; choose another name";
+  };
+  const std::vector<std::string> run = {"run", "--module", dir + "/m.so", "--fill", "ones"};
+  const auto with = [&](const char* flag, const std::string& path) {
+    std::vector<std::string> command = run;
+    command.insert(command.end(), {flag, path});
+    return command;
+  };
+  expect_refused(with("--outputs", model), "--outputs: " + kept(model, "an ONNX model"));
+  expect_refused(with("--outputs", first), "--outputs: " + kept(first, "a text file"));
+  expect_refused(with("--trace", first), "--trace: " + kept(first, "a text file"));
+  expect_refused({"networks", "export", "bert_tiny", "-o", first},
+                 "-o: " + kept(first, "a text file"));
+  expect_refused({"records", "merge", second, "-o", model}, "-o: " + kept(model, "an ONNX model"));
+  EXPECT_EQ(*read_file(model), "precious\n");
+  const ProgramRun unnamed = run_program({"compile", "--op", "matmul 8 8 8", "-o", ""});
+  EXPECT_EQ(unnamed.exit_code, 2);
+  EXPECT_NE(unnamed.err.find("the name of the file is empty"), std::string::npos) << unnamed.err;
+}
+
 // The same word may be the name of a network and of a file.
 TEST_F(WrittenFiles, MayHaveTheNameOfANetwork) {
-  const ProgramRun run = run_program({"networks", "export", "resnet_51", "-o", first});
+  const ProgramRun run = run_program({"networks", "export", "resnet_51", "-o", "m.onnx"});
   EXPECT_NE(run.err.find("resnet_51"), std::string::npos) << run.err;
   const std::string here = fs::current_path().string();
   fs::current_path(dir);
-  ASSERT_TRUE(write_file("bert_tiny", "old\n").ok());
+  ASSERT_TRUE(write_file("bert_tiny", "").ok());
   const ProgramRun again = run_program({"networks", "export", "bert_tiny", "-o", "bert_tiny"});
   fs::current_path(here);
   EXPECT_EQ(again.exit_code, 0) << again.err;

@@ -113,6 +113,7 @@ struct Bench {
     add_option(app, "--profile", profile).help("time each kernel");
     add_option(app, "--trace FILE", trace_file)
         .writes()
+        .replaces({FileKind::kJson})
         .help("write one run's kernels as Chrome's trace events, for Perfetto");
     add_verify(app, verify);
     what.add_to(app);

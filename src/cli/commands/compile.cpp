@@ -5,6 +5,7 @@
 #include <charconv>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/denormals.h"
@@ -16,6 +17,7 @@
 #include "record/manifest.h"
 #include "report/network_time.h"
 #include "support/log.h"
+#include "support/output_file.h"
 #include "transfer/nearest.h"
 #include "transfer/shipped.h"
 
@@ -245,6 +247,12 @@ struct Compile {
       return kDone;
     }
     TRY(draw_constants(source, seed));
+    // A module that is to be verified takes its place when it is.
+    std::optional<OutputFile> verified;
+    if (verify) {
+      TRY_ASSIGN(OutputFile opened, OutputFile::open(path));
+      verified.emplace(std::move(opened));
+    }
     TRY_ASSIGN(const ModuleSummary summary,
                build_module(source.phases,
                             target,
@@ -254,8 +262,9 @@ struct Compile {
                              .forms = forms,
                              .times = schedule_times(schedules),
                              .check = !no_check,
+                             .reports = path,
                              .flushes_denormals = flushes},
-                            path));
+                            verified ? verified->path() : path));
     unknown.warn(records);
     const int taken_over = counts.same + counts.near;
     std::string text =
@@ -284,8 +293,10 @@ struct Compile {
       text += "quantized operators round as ONNX Runtime's do\n";
     show_checked(summary, json, text);
     if (verify) {
-      TRY_ASSIGN(const Agreement agreement, verify_module(path, source.phases, target, jobs));
+      TRY_ASSIGN(const Agreement agreement,
+                 verify_module(verified->path(), source.phases, target, jobs));
       TRY(show(agreement, json, text));
+      TRY(verified->commit());
     }
     return call.show(json, text);
   }

@@ -30,7 +30,10 @@ struct Collect {
     add_option(app, "--programs-per-task N", collect.programs_per_task, 1)
         .help("programs to measure, resumed runs included", "1000");
     add_tasks(app, tasks);
-    add_out_file(app, collect.file, "the record file to write; one that is there goes on");
+    add_out_file(app,
+                 collect.file,
+                 "the record file to write; one that is there goes on",
+                 {FileKind::kJson, FileKind::kPacked});
   }
 
   /// What of the options needs to be read.

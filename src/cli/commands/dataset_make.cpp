@@ -136,7 +136,10 @@ struct Make {
     add_option(app, "--pam N", pam).help("no effect: the file has the features of every model");
     add_seed(app, make.seed);
     add_jobs(app, make.jobs);
-    add_out_file(app, make.out_file, "the feature file to write");
+    add_out_file(app,
+                 make.out_file,
+                 "the feature file to write",
+                 {FileKind::kOther, FileKind::kPacked, FileKind::kJson});
   }
 
   /// What of the options needs to be read.

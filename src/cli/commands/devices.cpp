@@ -96,7 +96,7 @@ struct Probe {
     on.add_to(app);
     begin_group(app, OptionGroup::kMeasuring);
     add_option(app, "--min-time SECONDS", min_time_s).help("how long each thing is measured", "1");
-    add_out_file(app, file, "the device file to write: NAME.json");
+    add_out_file(app, file, "the device file to write: NAME.json", {FileKind::kJson});
   }
 
   Result<int> run(const Invocation& call) const {

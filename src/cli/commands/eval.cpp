@@ -61,6 +61,7 @@ struct Eval {
     add_seed(app, seed);
     add_option(app, "-o,--out-file FILE", out_file)
         .writes()
+        .replaces({FileKind::kSvg})
         .help("writes a plot of predicted against measured speeds: FILE.svg");
   }
   Result<int> run(const Invocation& call) const;

@@ -21,7 +21,7 @@ struct Export {
     begin_group(app, OptionGroup::kInput);
     add_option(app, "NETWORK", what.network).help("a built-in network");
     add_sizes(app, what.sizes);
-    add_out_file(app, out_file, "the ONNX file to write");
+    add_out_file(app, out_file, "the ONNX file to write", {FileKind::kOnnx});
   }
 
   Result<int> run(const Invocation& call) const {

@@ -99,7 +99,7 @@ struct Quantize {
         .help("an .npz file with inputs by name: one sample, or several along the first dimension");
     add_threads(app, threads);
     add_jobs(app, jobs);
-    add_out_file(app, out_file, "the ONNX file to write");
+    add_out_file(app, out_file, "the ONNX file to write", {FileKind::kOnnx});
   }
 
   /// What each value lies between, over all samples.

@@ -164,7 +164,10 @@ struct Best {
   void add_to(CLI::App& app) {
     records.add_to(app);
     add_option(app, "--top-k N", top_k, 1).help("programs of each task", "1");
-    add_out_file(app, out_file, "the record file to write; packed where it ends in .gz");
+    add_out_file(app,
+                 out_file,
+                 "the record file to write; packed where it ends in .gz",
+                 {FileKind::kJson, FileKind::kPacked});
   }
   Result<int> run(const Invocation& call) const { return keep(call, "records best", out_file); }
 

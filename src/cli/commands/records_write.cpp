@@ -19,7 +19,10 @@ struct Merge {
     records.add_to(app);
     add_option(app, "--order NAME", order_name)
         .help("time, task (its fastest first), or given: as the files are", "time");
-    add_out_file(app, out_file, "the record file to write; packed where it ends in .gz");
+    add_out_file(app,
+                 out_file,
+                 "the record file to write; packed where it ends in .gz",
+                 {FileKind::kJson, FileKind::kPacked});
   }
 
   Result<int> run(const Invocation& call) const {
@@ -89,7 +92,10 @@ struct Convert {
     records.add_to(app);
     add_option(app, "--strict", strict)
         .help("as TVM reads them, without what only this program knows");
-    add_out_file(app, out_file, "the record file to write; packed where it ends in .gz");
+    add_out_file(app,
+                 out_file,
+                 "the record file to write; packed where it ends in .gz",
+                 {FileKind::kJson, FileKind::kPacked});
   }
 
   Result<int> run(const Invocation& call) const {

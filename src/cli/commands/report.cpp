@@ -87,7 +87,10 @@ struct Report {
         .help("work dirs of `pruner tune`, or files as their total_latency.tsv");
     add_option(app, "--peer NAME=MS", peers)
         .help("another program's time of the same network, for the page; once for each");
-    add_out_file(app, out_file, "the file to write: NAME.html, .svg, .tsv, .txt or .json");
+    add_out_file(app,
+                 out_file,
+                 "the file to write: NAME.html, .svg, .tsv, .txt or .json",
+                 {FileKind::kText, FileKind::kSvg, FileKind::kJson});
     add_option(app, "--watch", watch).help("write the page anew each 5 s until the run has ended");
     add_jobs(app, jobs);
   }

@@ -69,11 +69,15 @@ struct Run {
     add_option(app, "--fill KIND", fill)
         .help("in place of --inputs: random (floats in [-1, 1), integers 0 or 1), ones or zeros");
     add_seed(app, seed);
-    add_option(app, "--outputs FILE", outputs_file).writes().help("the .npz file to write");
+    add_option(app, "--outputs FILE", outputs_file)
+        .writes()
+        .replaces({FileKind::kZip})
+        .help("the .npz file to write");
     add_option(app, "--top N", top)
         .help("show so many of the largest values along the last axis of each output");
     add_option(app, "--trace FILE", trace_file)
         .writes()
+        .replaces({FileKind::kJson})
         .help("write one run's kernels as Chrome's trace events, for Perfetto");
   }
 

@@ -30,6 +30,7 @@ struct Tasks {
     on.add_to(app);
     add_option(app, "--annotate FILE", annotated)
         .writes()
+        .replaces({FileKind::kOnnx})
         .help("write the network as FILE.onnx with each node's task in its doc_string");
     add_list(app, "--records FILES", records)
         .help("of --annotate: the times of the tasks, and their shares: files, patterns, folders");

@@ -167,6 +167,7 @@ struct Tune {
         .help("go on even if no record there is of this model");
     add_option(app, "--trace FILE", trace_file)
         .writes()
+        .replaces({FileKind::kJson})
         .help("write what this run did when, as Chrome's trace events, for Perfetto");
     begin_group(app, OptionGroup::kOutput);
     add_option(app, "--dry-run", only_plan).help("print the tasks and what would be done");
