@@ -24,9 +24,11 @@ constexpr double kUncovered = 1.5;      // times the least latency: of a shape t
 constexpr double kWorthAKernel = 0.01;  // of the sum of all shapes' shares
 constexpr double kDoubt = 1.1;          // times what the draft says: of what was not measured
 constexpr double kWorthAChange = 1.01;  // ... from one cell's kernel to the next one's
-constexpr int kRepresentatives[] = {7, 4, 3, 2};  // of each symbol, of one symbol to four or more
-constexpr int64_t kJudged = 8, kCells = 32;       // growing(): extents at which sets of kernels are
-                                                  // compared, and where kernels may begin
+// How many extents of each symbol stand for its range: by the number of symbols, from one to four
+// or more.
+constexpr int kRepresentatives[] = {7, 4, 3, 2};
+constexpr int64_t kJudged = 8, kCells = 32;  // growing(): extents at which sets of kernels are
+                                             // compared, and where kernels may begin
 constexpr int64_t kSmall = 16;  // of the greatest extent: below, representatives alone are compared
 constexpr double kOtherWeight = 0.25;  // of shapes beside those that matter
 constexpr size_t kMostPackings = 3;    // that are compared
@@ -125,8 +127,8 @@ class Chooser {
     if (packing_) add_others_of(*packing_);
   }
 
-  /// Kernels for the shapes that run() left: one for each of a few of them, else the plain one for
-  /// all.
+  /// Adds kernels for the shapes that run() found no program of a range for: one kernel for each
+  /// shape where they are few, else the plain program for all of them.
   Result<Unit> cover_few(std::vector<RangeKernel>& kernels) {
     int64_t count = 0, most = 0;
     for (const SymbolBox& cell : few_) {
@@ -514,9 +516,9 @@ class Chooser {
     boxes.push_back(cell);
   }
 
-  /// Kernels for the parts that none is for, chosen for each as for the whole, on the packing of
-  /// the others: below some extent schedules are other programs. Parts of a few shapes are left,
-  /// and the smallest of many parts.
+  /// Chooses kernels for the parts of the range that no kernel is for, each part as the whole was,
+  /// on the packing of the others: below some extent schedules are other programs. Parts of at most
+  /// kFewShapes shapes, and all parts but the kMostParts largest ones, go to cover_few().
   Result<Unit> cover_rest(std::vector<RangeKernel>& kernels) {
     const std::vector<PackSpec> packing = packing_of(kernels.front().program);
     const PackingFits as_others = [&](size_t a, const PackSpec& pack) {
