@@ -233,6 +233,27 @@ Result<ModuleKernel> ModuleKernels::finish(const Network& network,
   return ModuleKernel{std::move(artifact), "", "", std::move(shapes)};
 }
 
+std::vector<std::vector<SymbolBox>> ModuleKernels::boxes_alike(
+    const Network& network, size_t i, const std::vector<SymbolBox>& shapes) {
+  const Partition& partition = network.partition;
+  const Group& group = partition.groups[network.fresh[i]];
+  const std::vector<std::vector<int64_t>> boxes = boxes_of(partition, group);
+  std::map<std::vector<int64_t>, std::vector<SymbolBox>> alike;
+  for (const SymbolBox& shape : shapes) {
+    std::vector<int64_t> extents;
+    for (size_t a = 0; a < boxes.size(); ++a) {
+      if (boxes[a].empty()) continue;
+      const ValueId id = a < group.inputs.size() ? group.inputs[a] : group.output;
+      for (const Expr& extent : network.range->shapes[partition.storage_of(id).owner.value])
+        extents.push_back(evaluate_formula(extent, shape.min));
+    }
+    add_box(alike[extents], shape);
+  }
+  std::vector<std::vector<SymbolBox>> groups;
+  for (auto& [extents, boxes_of_them] : alike) groups.push_back(std::move(boxes_of_them));
+  return groups;
+}
+
 Result<GroupKernels> ModuleKernels::compile_group_range(const Network& network, size_t i) {
   const size_t g = network.fresh[i];
   TaskRange task = task_range(*network.network, *network.range, g, target_, options_);
@@ -242,18 +263,19 @@ Result<GroupKernels> ModuleKernels::compile_group_range(const Network& network, 
   TRY_ASSIGN(std::vector<RangeKernel> chosen,
              range_kernels(task, choice_, options_.times, fits, symbol_of(network.first + i)));
   GroupKernels kernels;
-  for (RangeKernel& kernel : chosen) {
-    TRY_ASSIGN(ModuleKernel made,
-               finish(network,
-                      i,
-                      std::move(kernel.program),
-                      kernel.boxes,
-                      fmt::format("{}", kernels.size())));
-    made.sketch = std::move(kernel.sketch);
-    made.precision = std::move(kernel.precision);
-    made.origin = std::move(kernel.origin);
-    made.candidate = std::move(kernel.candidate);
-    kernels.push_back(std::move(made));
+  for (const RangeKernel& kernel : chosen) {
+    const bool of_task = kernel.program.symbols.empty();
+    for (std::vector<SymbolBox>& boxes : of_task
+                                             ? boxes_alike(network, i, kernel.boxes)
+                                             : std::vector<std::vector<SymbolBox>>{kernel.boxes}) {
+      const std::string name = fmt::format("{}", kernels.size());
+      TRY_ASSIGN(ModuleKernel made, finish(network, i, kernel.program, std::move(boxes), name));
+      made.sketch = kernel.sketch;
+      made.precision = kernel.precision;
+      made.origin = kernel.origin;
+      made.candidate = kernel.candidate;
+      kernels.push_back(std::move(made));
+    }
   }
   return kernels;
 }

@@ -82,6 +82,11 @@ class ModuleKernels {
   Result<GroupKernels> compile_fresh(const Network& network, size_t i);
   Result<ModuleKernel> compile_group(const Network& network, size_t i);
   Result<GroupKernels> compile_group_range(const Network& network, size_t i);
+  /// Shapes, of which each is a box, that a program of one task may run at: those at which its
+  /// arguments lie in tensors of the same extents are together.
+  std::vector<std::vector<SymbolBox>> boxes_alike(const Network& network,
+                                                  size_t i,
+                                                  const std::vector<SymbolBox>& shapes);
   /// A name for finish() that no kernel has.
   std::string other_name();
   /// `program` as the kernel `name` of fresh group i, at the shapes of `boxes`. Names differ within

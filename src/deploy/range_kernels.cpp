@@ -128,22 +128,30 @@ class Chooser {
   }
 
   /// Adds kernels for the shapes that run() found no program of a range for: one kernel for each
-  /// shape where they are few, else the plain program for all of them.
+  /// task that they have, where the tasks are few, else the plain program for all shapes.
   Result<Unit> cover_few(std::vector<RangeKernel>& kernels) {
-    int64_t count = 0, most = 0;
-    for (const SymbolBox& cell : few_) {
-      count += count_of(cell);
-      most = std::max(most, count_of(cell));
-    }
-    if (most > kMostShapesOfACell || count > kMostSingleShapes) {
+    std::map<std::string, std::vector<SymbolBox>> of_task;  // boxes of one shape, by the task's key
+    for (const SymbolBox& cell : few_)
+      each_shape(cell, [&](const SymbolValues& shape) {
+        of_task[task_at(shape).key].push_back({shape, shape});
+      });
+    if (of_task.size() > kMostTasks) {
       Result<RangeKernel> plain = plain_kernel(task_, few_, packing_of_all(kernels), name_);
       if (plain.ok()) {
         kernels.push_back(*std::move(plain));
         return Unit{};
       }
-      if (most > kMostShapesOfACell) return plain.error();
+      if (of_task.size() > kMostTasksWithoutPlain) return plain.error();
     }
-    for (const SymbolBox& cell : few_) TRY(add_single_shapes(cell, kernels));
+    for (auto& [key, boxes] : of_task) {
+      const std::vector<PackSpec> packing = packing_of_all(kernels);
+      const PackingFits fits = [&](size_t a, const PackSpec& pack) {
+        return fits_(a, pack) && (packing.empty() || pack == packing[a]);
+      };
+      TRY_ASSIGN(RangeKernel kernel, shape_kernel(task_, boxes.front().min, fits, name_));
+      kernel.boxes = std::move(boxes);
+      kernels.push_back(std::move(kernel));
+    }
     return Unit{};
   }
 
@@ -469,9 +477,9 @@ class Chooser {
       }
       last = best;
       if (best == chosen.size()) {
-        join(uncovered_, cell);
+        add_box(uncovered_, cell);
       } else {
-        join(kernels[best].boxes, cell);
+        add_box(kernels[best].boxes, cell);
       }
     });
     std::erase_if(kernels, [](const RangeKernel& kernel) { return kernel.boxes.empty(); });
@@ -497,23 +505,6 @@ class Chooser {
         if (s == 0) return;
       }
     }
-  }
-
-  /// A cell behind the last box along the last symbol makes it longer.
-  static void join(std::vector<SymbolBox>& boxes, const SymbolBox& cell) {
-    if (!boxes.empty()) {
-      SymbolBox longer = boxes.back();
-      if (longer.max.back() + 1 == cell.min.back()) {
-        longer.max.back() = cell.max.back();
-        SymbolBox same = cell;
-        same.min.back() = longer.min.back();
-        if (same == longer) {
-          boxes.back() = longer;
-          return;
-        }
-      }
-    }
-    boxes.push_back(cell);
   }
 
   /// Chooses kernels for the parts of the range that no kernel is for, each part as the whole was,
@@ -550,9 +541,9 @@ class Chooser {
     return count;
   }
 
-  Result<Unit> add_single_shapes(const SymbolBox& cell, std::vector<RangeKernel>& kernels) {
-    const int64_t count = count_of(cell);
-    for (int64_t i = 0; i < count; ++i) {
+  template <typename Fn>
+  static void each_shape(const SymbolBox& cell, const Fn& fn) {
+    for (int64_t i = 0; i < count_of(cell); ++i) {
       SymbolValues shape = cell.min;
       int64_t rest = i;
       for (size_t s = shape.size(); s-- > 0;) {
@@ -560,24 +551,14 @@ class Chooser {
         shape[s] += rest % extent;
         rest /= extent;
       }
-      TRY(add_single_shape(shape, kernels));
+      fn(shape);
     }
-    return Unit{};
-  }
-
-  Result<Unit> add_single_shape(const SymbolValues& shape, std::vector<RangeKernel>& kernels) {
-    const std::vector<PackSpec> packing = packing_of_all(kernels);
-    const PackingFits fits = [&](size_t a, const PackSpec& pack) {
-      return fits_(a, pack) && (packing.empty() || pack == packing[a]);
-    };
-    TRY_ASSIGN(RangeKernel kernel, shape_kernel(task_, shape, fits, name_));
-    kernels.push_back(std::move(kernel));
-    return Unit{};
   }
 
   static constexpr size_t kMostParts = 4;  // of two symbols there may be as many as cells
-  // Kernels of one shape take a quarter of a second each to compile, the plain one is slower.
-  static constexpr int64_t kFewShapes = 3, kMostShapesOfACell = 16, kMostSingleShapes = 32;
+  static constexpr int64_t kFewShapes = 3;
+  // Kernels of one task take a quarter of a second each to compile, the plain one is slower.
+  static constexpr size_t kMostTasks = 32, kMostTasksWithoutPlain = 256;
 
   TaskRange& task_;
   const ScheduleChoice& choice_;
@@ -606,6 +587,22 @@ class Chooser {
 void store_in_caches(const Sketch& sketch, Candidate& candidate) {
   for (size_t d = 0; d < candidate.decisions.size(); ++d)
     if (sketch.decisions[d].kind == DecisionKind::kStreaming) candidate.decisions[d] = 0;
+}
+
+void add_box(std::vector<SymbolBox>& boxes, const SymbolBox& box) {
+  if (!boxes.empty()) {
+    SymbolBox longer = boxes.back();
+    if (longer.max.back() + 1 == box.min.back()) {
+      longer.max.back() = box.max.back();
+      SymbolBox same = box;
+      same.min.back() = longer.min.back();
+      if (same == longer) {
+        boxes.back() = longer;
+        return;
+      }
+    }
+  }
+  boxes.push_back(box);
 }
 
 std::vector<SymbolValues> representative_shapes(std::span<const Symbol> symbols,

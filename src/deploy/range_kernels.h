@@ -17,7 +17,8 @@ struct RangeKernel {
   Program program;
   std::vector<SymbolBox> boxes;
   std::string sketch, precision;  // for profiles
-  // The schedule that it is of: a candidate of the task at a shape. Without a shape: of one shape.
+  // The schedule that it is of: a candidate of the task at a shape. Without a shape: the program is
+  // of one task, and each box of one shape that has it; or it is the plain program.
   SymbolValues origin = {};
   Candidate candidate = {};
 };
@@ -61,6 +62,9 @@ Result<std::vector<ShapeTrials>> contenders(TaskRange& task,
 /// Stores in the caches what a kernel makes: that it is faster past them was measured of the kernel
 /// alone, where nobody reads it, and at one shape.
 void store_in_caches(const Sketch& sketch, Candidate& candidate);
+
+/// Adds a box of shapes. One behind the last box along the last symbol makes that longer.
+void add_box(std::vector<SymbolBox>& boxes, const SymbolBox& box);
 
 /// Shapes of a box that stand for it: those that matter, else some that grow by a factor; its ends.
 std::vector<SymbolValues> representative_shapes(std::span<const Symbol> symbols,

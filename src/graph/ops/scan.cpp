@@ -65,8 +65,8 @@ class Scan {
     const auto body = [&](std::span<const Expr> axes, std::span<const Expr> k) {
       const Expr place = whole_ ? k[0] : floor_div(axes[axis_], block) * block + k[0];
       Expr taken = binary(counts, place, axes[axis_]);
-      // The last block may be shorter. The test stands also where it is not, so that the DAG has one
-      // form at all shapes of a range.
+      // The last block may be shorter. The test stands also where it is not, so that the DAG has
+      // one form at all shapes of a range.
       if (reverse_) taken = taken && place < shape[axis_];
       return value_if(taken, at(data, axes, place));
     };
