@@ -89,6 +89,10 @@ class Chooser {
 
   /// The kernels of programs that are one for a range. cover_few() adds the others.
   Result<std::vector<RangeKernel>> run() {
+    if (has_few_tasks()) {
+      few_.push_back(box_);
+      return std::vector<RangeKernel>();
+    }
     add_all();
     if (options_.empty()) {
       few_.push_back(box_);
@@ -114,13 +118,10 @@ class Chooser {
   /// The schedules that are known, as far as each is a program of the range.
   void add_all() {
     for (const SymbolValues& shape : shapes_) {
-      const Space& space = task_.space_at(shape);
-      if (choice_) {
-        if (std::optional<Candidate> best = choice_(task_at(shape), space)) {
-          const size_t before = options_.size();
-          add(shape, *best);
-          if (options_.size() > before) add_siblings(before);
-        }
+      if (std::optional<Candidate> best = chosen_at(shape)) {
+        const size_t before = options_.size();
+        add(shape, *best);
+        if (options_.size() > before) add_siblings(before);
       }
       add(shape, default_of(shape));
     }
@@ -148,7 +149,8 @@ class Chooser {
       const PackingFits fits = [&](size_t a, const PackSpec& pack) {
         return fits_(a, pack) && (packing.empty() || pack == packing[a]);
       };
-      TRY_ASSIGN(RangeKernel kernel, shape_kernel(task_, boxes.front().min, fits, name_));
+      const SymbolValues& shape = boxes.front().min;
+      TRY_ASSIGN(RangeKernel kernel, shape_kernel(task_, shape, fits, name_, chosen_at(shape)));
       kernel.boxes = std::move(boxes);
       kernels.push_back(std::move(kernel));
     }
@@ -159,6 +161,32 @@ class Chooser {
   void note_contenders(std::vector<ShapeTrials>& contenders) { contenders_ = &contenders; }
 
  private:
+  /// The schedule that is known to be good at a shape; nullopt: none is.
+  std::optional<Candidate> chosen_at(const SymbolValues& shape) {
+    if (!choice_) return std::nullopt;
+    return choice_(task_at(shape), task_.space_at(shape));
+  }
+
+  /// Whether the range is one of few tasks, each of many shapes, as the last layers of a network
+  /// for images are. Kernels of one task each are as fast as those of modules of one shape. What
+  /// was measured at some of the shapes says more of a kernel for all.
+  bool has_few_tasks() {
+    const int64_t count = count_of(box_);
+    if (count > kMostShapesCounted) return false;
+    std::map<std::string, SymbolValues> tasks;
+    bool few = true;
+    each_shape(box_, [&](const SymbolValues& shape) {
+      if (few) tasks.emplace(task_at(shape).key, shape);
+      few = tasks.size() <= kFewTasks;
+    });
+    if (!few || count < kShapesOfATask * std::ssize(tasks)) return false;
+    return std::ranges::none_of(tasks, [&](const auto& task) {
+      const std::optional<Candidate> chosen = chosen_at(task.second);
+      return chosen && times_ &&
+             times_(task_at(task.second), task_.space_at(task.second), *chosen).has_value();
+    });
+  }
+
   std::vector<PackSpec> packing_of(const Program& program) const {
     std::vector<PackSpec> packs;
     for (const TensorId arg : program.args) packs.push_back(program[arg].pack);
@@ -556,7 +584,8 @@ class Chooser {
   }
 
   static constexpr size_t kMostParts = 4;  // of two symbols there may be as many as cells
-  static constexpr int64_t kFewShapes = 3;
+  static constexpr int64_t kFewShapes = 3, kMostShapesCounted = 512, kShapesOfATask = 4;
+  static constexpr size_t kFewTasks = 8;
   // Kernels of one task take a quarter of a second each to compile, the plain one is slower.
   static constexpr size_t kMostTasks = 32, kMostTasksWithoutPlain = 256;
 
@@ -637,7 +666,8 @@ Result<std::vector<RangeKernel>> range_kernels(TaskRange& task,
 Result<RangeKernel> shape_kernel(TaskRange& task,
                                  const SymbolValues& shape,
                                  const PackingFits& fits,
-                                 const std::string& name) {
+                                 const std::string& name,
+                                 std::optional<Candidate> found) {
   const Space& space = task.space_at(shape);
   std::optional<Program> program;
   const auto accepts = [&](const Candidate& candidate) {
@@ -649,7 +679,8 @@ Result<RangeKernel> shape_kernel(TaskRange& task,
     return true;
   };
   const Task at = task.task_at(shape);
-  std::optional<Candidate> found = default_schedule(at, space);
+  if (found) store_in_caches(space[found->sketch], *found);
+  if (!found || !accepts(*found)) found = default_schedule(at, space);
   if (!accepts(*found)) found = default_schedule_of(at, space, accepts);
   if (!found || !accepts(*found))
     return Error("no schedule at ",

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,12 +40,13 @@ Result<std::vector<RangeKernel>> range_kernels(TaskRange& task,
                                                const PackingFits& fits,
                                                const std::string& name);
 
-/// The kernel of one shape of a task's range, by the schedule that needs no search among those that
-/// read their arguments as `fits` says.
+/// The kernel of one shape of a task's range: of the schedule `chosen`, or of the one that needs no
+/// search, or of the best by draft that reads its arguments as `fits` says.
 Result<RangeKernel> shape_kernel(TaskRange& task,
                                  const SymbolValues& shape,
                                  const PackingFits& fits,
-                                 const std::string& name);
+                                 const std::string& name,
+                                 std::optional<Candidate> chosen = {});
 
 inline constexpr std::string_view kPlain = "plain";  // RangeKernel::sketch
 /// The kernel that is right at each of these shapes by how it is made (plain_program.h).
