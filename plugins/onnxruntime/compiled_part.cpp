@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
 #include <filesystem>
 #include <fstream>
 #include <tuple>
@@ -20,7 +21,9 @@ namespace pruner::ort {
 
 namespace fs = std::filesystem;
 
-static constexpr size_t kMostLoaded = 8;       // modules of a part
+static constexpr size_t kMostLoaded = 8;                    // modules of a part
+static constexpr size_t kMostRanges = 8, kMostRefused = 2;  // of a part
+static constexpr int64_t kLeastEnd = 8;                     // a range ends here or above
 static constexpr size_t kMostIdle = 8;         // instances of a module that no run uses
 static constexpr char kWeights[] = "weights";  // the file of the constants beside a model
 
@@ -187,6 +190,13 @@ Result<std::shared_ptr<CompiledPart>> CompiledPart::make(const GraphText& graph,
   const auto made = std::make_shared<CompiledPart>();
   made->settings_ = settings;
   made->inputs_ = part.inputs;
+  // Dimensions without a name have one of their own.
+  for (NamedType& input : made->inputs_) {
+    for (size_t d = 0; d < input.type.dim_names.size(); ++d) {
+      std::string& name = input.type.dim_names[d];
+      if (name.empty()) name = input.name + "_axis_" + std::to_string(d);
+    }
+  }
   made->is_static_ = part.is_static();
   made->model_ = onnx_of(graph, part, kWeights);
   TRY_ASSIGN(made->program_, find_program(settings.program));
@@ -280,6 +290,9 @@ Result<std::shared_ptr<Instances>> CompiledPart::at(const Shapes& shapes) {
     modules_.splice(modules_.begin(), modules_, found);
     return modules_.front().second;
   }
+  if (const std::optional<Dims> extents = extents_of(shapes)) {
+    if (std::shared_ptr<Instances> made = ranged(*extents)) return made;
+  }
   TRY_ASSIGN(auto made,
              compile(shapes, [&](const std::string& folder) { return link_weights(folder); }));
   modules_.emplace_front(shapes, std::move(made));
@@ -287,19 +300,71 @@ Result<std::shared_ptr<Instances>> CompiledPart::at(const Shapes& shapes) {
   return modules_.front().second;
 }
 
+std::optional<Dims> CompiledPart::extents_of(const Shapes& shapes) const {
+  Dims extents;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const TensorType& type = inputs_[i].type;
+    if (!type.ranked || shapes[i].size() != type.shape.size()) return std::nullopt;
+    for (size_t d = 0; d < type.shape.size(); ++d) {
+      if (type.shape[d] >= 0) continue;
+      const auto [at, is_new] = extents.try_emplace(type.dim_names[d], shapes[i][d]);
+      if (at->second != shapes[i][d] || shapes[i][d] < 1) return std::nullopt;
+    }
+  }
+  return extents;
+}
+
+std::shared_ptr<Instances> CompiledPart::ranged(const Dims& extents) {
+  const auto holds = [&](const auto& module) {
+    return std::ranges::all_of(module.first, [&](const auto& range) {
+      const int64_t extent = extents.at(range.first);
+      return extent >= range.second.first && extent <= range.second.second;
+    });
+  };
+  const auto found = std::ranges::find_if(of_ranges_, holds);
+  if (found != of_ranges_.end()) return found->second;
+  // Up to the next power of two: from 1, or from the power of two below.
+  Ranges wide, narrow;
+  for (const auto& [name, extent] : extents) {
+    const auto power = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
+    const int64_t end = std::max(power, kLeastEnd);
+    wide[name] = {1, end};
+    narrow[name] = {static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(extent))), end};
+  }
+  Shapes open;
+  for (const NamedType& input : inputs_) open.push_back(input.type.shape);
+  for (const Ranges& ranges : {wide, narrow}) {
+    if (of_ranges_.size() == kMostRanges || refused_.size() >= kMostRefused) return nullptr;
+    if (std::ranges::find(refused_, ranges) != refused_.end()) continue;
+    Result<std::shared_ptr<Instances>> made = compile(
+        open, [&](const std::string& folder) { return link_weights(folder); }, ranges);
+    if (made.ok()) {
+      of_ranges_.emplace_back(ranges, *std::move(made));
+      return of_ranges_.back().second;
+    }
+    refused_.push_back(ranges);
+  }
+  return nullptr;
+}
+
 Result<std::shared_ptr<Instances>> CompiledPart::compile(const Shapes& shapes,
-                                                         const PutWeights& put) const {
-  const std::string path = folder_ + "/module" + shape_text(shapes) + ".so";
+                                                         const PutWeights& put,
+                                                         const Ranges& ranges) const {
+  std::string name = shape_text(shapes);
+  for (const auto& [dim, range] : ranges)
+    name += "_" + std::to_string(range.first) + "-" + std::to_string(range.second);
+  const std::string path = folder_ + "/module" + name + ".so";
   if (fs::exists(path)) {
     Result<std::shared_ptr<Instances>> opened = Instances::open(path, settings_.threads);
     if (opened.ok()) return opened;  // else it is damaged: made again
   }
-  TRY(write_module(shapes, put, path));
+  TRY(write_module(shapes, put, ranges, path));
   return Instances::open(path, settings_.threads);
 }
 
 Result<Unit> CompiledPart::write_module(const Shapes& shapes,
                                         const PutWeights& put,
+                                        const Ranges& ranges,
                                         const std::string& path) const {
   const Scratch scratch(folder_);
   if (scratch.path().empty()) return Error(folder_, ": no folder can be made there");
@@ -311,6 +376,11 @@ Result<Unit> CompiledPart::write_module(const Shapes& shapes,
                                                          {"--numerics", settings_.numerics}};
     for (const auto& [flag, value] : flags)
       if (!value.empty()) arguments.insert(arguments.end(), {flag, value});
+    for (const auto& [name, range] : ranges) {
+      const auto [least, most] = range;
+      arguments.insert(arguments.end(),
+                       {"--dim", name + "=" + std::to_string(least) + ".." + std::to_string(most)});
+    }
     return arguments;
   };
   std::vector<std::string> compile = {"compile", model, "-o", made};

@@ -1,10 +1,13 @@
-// A part of a graph as modules: one for each combination of input shapes that it is run with.
+// A part of a graph as modules: one for each range of input shapes that it is run with, or one for
+// each combination of them.
 #pragma once
 
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "onnxruntime/settings.h"
 #include "pruner/module.hpp"
@@ -53,8 +56,9 @@ class CompiledPart {
   bool is_static() const { return is_static_; }
   /// The module of a part whose shapes are all known.
   const std::string& path() const { return modules_.front().second->path(); }
-  /// The module for these shapes of `inputs()`; compiles where there is none yet. Of the latest
-  /// eight the modules stay loaded.
+  /// The module for these shapes of `inputs()`; compiles where there is none yet: for a range of
+  /// shapes, up to eight ranges, else for these alone. Of the latest eight of those the modules
+  /// stay loaded.
   Result<std::shared_ptr<Instances>> at(const std::vector<std::vector<int64_t>>& shapes);
   /// The module of a part whose shapes are all known.
   const std::shared_ptr<Instances>& only() const { return modules_.front().second; }
@@ -65,9 +69,21 @@ class CompiledPart {
   /// Puts the file of the constants into a folder.
   using PutWeights = std::function<Result<Unit>(const std::string& folder)>;
 
-  Result<std::shared_ptr<Instances>> compile(const Shapes& shapes, const PutWeights& put) const;
+  /// The least and the greatest extent of each open dimension, by its name.
+  using Ranges = std::map<std::string, std::pair<int64_t, int64_t>>;
+
+  /// The extents of the open dimensions; nullopt: one name has two extents.
+  std::optional<Dims> extents_of(const Shapes& shapes) const;
+  /// The module of a range that these extents are in; compiles where there is none yet. Null: no
+  /// range with them can be compiled.
+  std::shared_ptr<Instances> ranged(const Dims& extents);
+  /// A module for these shapes, whose open dimensions, -1, have the ranges.
+  Result<std::shared_ptr<Instances>> compile(const Shapes& shapes,
+                                             const PutWeights& put,
+                                             const Ranges& ranges = {}) const;
   Result<Unit> write_module(const Shapes& shapes,
                             const PutWeights& put,
+                            const Ranges& ranges,
                             const std::string& path) const;
   Result<Unit> keep_weights(const GraphText& graph, const Part& part) const;
   Result<Unit> link_weights(const std::string& folder) const;
@@ -80,6 +96,8 @@ class CompiledPart {
   std::string temporary_;  // a file that goes with the part
   std::mutex mutex_;
   std::list<std::pair<Shapes, std::shared_ptr<Instances>>> modules_;  // latest first
+  std::vector<std::pair<Ranges, std::shared_ptr<Instances>>> of_ranges_;
+  std::vector<Ranges> refused_;
 };
 
 }  // namespace pruner::ort

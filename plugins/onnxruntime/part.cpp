@@ -145,14 +145,21 @@ Dims with_guesses(const GraphText& graph, Dims given) {
 }
 
 // ValueInfoProto: name 1, type 2; TypeProto: tensor_type 1; its elem_type 1, shape 2; dim 1, whose
-// dim_value is 1. An extent of -1 is left open, and so is the shape without `ranked`.
+// dim_value is 1 and dim_param 2. An extent of -1 has its name, or is left open without one; and so
+// is the shape without `ranked`.
 static Message value_message(const NamedType& value, const std::vector<int64_t>* shape) {
   Message tensor, type;
   tensor.number(1, value.type.element_type);
   if (shape != nullptr) {
     Message dims;
-    for (const int64_t extent : *shape)
-      dims.message(1, extent < 0 ? Message() : Message().number(1, extent));
+    for (size_t d = 0; d < shape->size(); ++d) {
+      const int64_t extent = (*shape)[d];
+      const std::string& dim = d < value.type.dim_names.size() ? value.type.dim_names[d] : "";
+      dims.message(1,
+                   extent >= 0   ? Message().number(1, extent)
+                   : dim.empty() ? Message()
+                                 : Message().block(2, dim));
+    }
     tensor.message(2, dims);
   }
   type.message(1, tensor);

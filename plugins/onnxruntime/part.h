@@ -36,7 +36,8 @@ std::vector<int64_t> guessed(const TensorType& type, const Dims& dims);
 /// The ONNX model of a part without its inputs. Constants of more than a few bytes are said to lie
 /// in the file `weights` beside it.
 std::string onnx_of(const GraphText& graph, const Part& part, const std::string& weights);
-/// What follows it: the inputs with their shapes, since protobuf joins what is said twice.
+/// What follows it: the inputs with their shapes, since protobuf joins what is said twice. An
+/// extent of -1 has the name of its dimension.
 std::string onnx_of(const std::vector<NamedType>& inputs,
                     const std::vector<std::vector<int64_t>>& shapes);
 /// The model of a whole graph, with the types of all its values; inputs have no open dimensions.

@@ -79,6 +79,9 @@ struct FusedNode : NodeCompute {
  private:
   Result<std::shared_ptr<Instances>> module_for(KernelContext* context);
   Result<Unit> run(Module& module, KernelContext* context);
+  /// The same of a module with symbols.
+  Result<Unit> run_shaped(Module& module, KernelContext* context);
+  Result<std::vector<int64_t>> shape_of(const Value* value) const;
 };
 
 Result<Unit> FusedNode::bind(const Node* fused) {
@@ -96,6 +99,17 @@ Result<size_t> place_of(const std::map<std::string, size_t>& places, const char*
   return it->second;
 }
 
+Result<std::vector<int64_t>> FusedNode::shape_of(const Value* value) const {
+  TRY_ASSIGN(TensorInfo * info, ort.get<TensorInfo*>(ort->get_tensor_type_and_shape, value));
+  size_t rank = 0;
+  Result<Unit> read = ort.check(ort->get_dimensions_count(info, &rank));
+  std::vector<int64_t> shape(rank);
+  if (read.ok()) read = ort.check(ort->get_dimensions(info, shape.data(), rank));
+  ort->release_tensor_info(info);
+  TRY(read);
+  return shape;
+}
+
 Result<std::shared_ptr<Instances>> FusedNode::module_for(KernelContext* context) {
   if (part->is_static()) return part->only();
   std::vector<std::vector<int64_t>> shapes;
@@ -103,13 +117,7 @@ Result<std::shared_ptr<Instances>> FusedNode::module_for(KernelContext* context)
     TRY_ASSIGN(const size_t place, place_of(input_places, input.name.c_str()));
     TRY_ASSIGN(const Value* value,
                ort.get<const Value*>(ort->kernel_context_get_input, context, place));
-    TRY_ASSIGN(TensorInfo * info, ort.get<TensorInfo*>(ort->get_tensor_type_and_shape, value));
-    size_t rank = 0;
-    Result<Unit> read = ort.check(ort->get_dimensions_count(info, &rank));
-    std::vector<int64_t> shape(rank);
-    if (read.ok()) read = ort.check(ort->get_dimensions(info, shape.data(), rank));
-    ort->release_tensor_info(info);
-    TRY(read);
+    TRY_ASSIGN(std::vector<int64_t> shape, shape_of(value));
     shapes.push_back(std::move(shape));
   }
   return part->at(shapes);
@@ -124,6 +132,7 @@ Result<Unit> FusedNode::run(KernelContext* context) {
 }
 
 Result<Unit> FusedNode::run(Module& module, KernelContext* context) {
+  if (module.num_symbols() > 0) return run_shaped(module, context);
   std::vector<const void*> inputs(static_cast<size_t>(module.num_inputs()));
   std::vector<void*> outputs(static_cast<size_t>(module.num_outputs()));
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -141,6 +150,40 @@ Result<Unit> FusedNode::run(Module& module, KernelContext* context) {
     TRY(ort.check(ort->get_tensor_mutable_data(value, &outputs[i])));
   }
   if (!module.run(inputs.data(), outputs.data())) return Error(module.error());
+  return Unit{};
+}
+
+Result<Unit> FusedNode::run_shaped(Module& module, KernelContext* context) {
+  std::vector<const void*> inputs(static_cast<size_t>(module.num_inputs()));
+  std::vector<void*> outputs(static_cast<size_t>(module.num_outputs()));
+  std::vector<int64_t> input_dims, output_dims;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    TRY_ASSIGN(const size_t place, place_of(input_places, module.input(static_cast<int>(i)).name));
+    const Value* value = nullptr;
+    TRY(ort.check(ort->kernel_context_get_input(context, place, &value)));
+    TRY(ort.check(ort->get_tensor_data(value, &inputs[i])));
+    TRY_ASSIGN(const std::vector<int64_t> shape, shape_of(value));
+    input_dims.insert(input_dims.end(), shape.begin(), shape.end());
+  }
+  for (size_t i = 0; i < outputs.size(); ++i)
+    output_dims.resize(output_dims.size() +
+                       static_cast<size_t>(module.output(static_cast<int>(i)).rank));
+  std::vector<int64_t> extents(static_cast<size_t>(module.num_symbols()));
+  if (!module.extents(0, input_dims.data(), extents.data()) ||
+      !module.shapes(0, extents.data(), input_dims.data(), output_dims.data()))
+    return Error(module.error());
+  const int64_t* shape = output_dims.data();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const PrunerTensorSpec& spec = module.output(static_cast<int>(i));
+    const auto rank = static_cast<size_t>(spec.rank);
+    TRY_ASSIGN(const size_t place, place_of(output_places, spec.name));
+    Value* value = nullptr;
+    TRY(ort.check(ort->kernel_context_get_output(context, place, shape, rank, &value)));
+    TRY(ort.check(ort->get_tensor_mutable_data(value, &outputs[i])));
+    shape += rank;
+  }
+  if (!module.run_shaped(0, extents.data(), inputs.data(), outputs.data(), nullptr))
+    return Error(module.error());
   return Unit{};
 }
 

@@ -202,6 +202,36 @@ class Provider(unittest.TestCase):
             self.assert_agrees(session, model, {"x": floats(batch, 64)})
         self.assert_agrees(self.session(model, dims="batch=7"), model, {"x": floats(7, 64)})
 
+    def test_ranges_of_open_dimensions(self):
+        """Two open dimensions, of which one has no name, and an output whose extent is computed from one."""
+        nodes = [
+            helper.make_node("Relu", ["x"], ["a"]),
+            helper.make_node("MatMul", ["a", "w"], ["b"]),
+            helper.make_node("Softmax", ["b"], ["c"], axis=1),
+            helper.make_node("Transpose", ["c"], ["d"], perm=[0, 2, 1]),
+            helper.make_node("MaxPool", ["d"], ["y"], kernel_shape=[3], strides=[2], pads=[1, 1]),
+        ]
+        inputs, outputs = [value("x", ["batch", None, 24])], [value("y", ["batch", 16, None])]
+        model = model_of(nodes, inputs, outputs, {"w": floats(24, 16)})
+        session = self.session(model)
+        for batch, length in ((2, 5), (1, 8), (7, 3), (8, 6), (2, 9), (3, 16), (9, 2)):
+            self.assert_agrees(session, model, {"x": floats(batch, length, 24)})
+        made = [name for _, _, names in os.walk(self.folder) for name in names if name.endswith(".so")]
+        self.assertEqual(len(made), 4)  # the guess, 1..8 x 1..8, 1..8 x 1..16, 1..16 x 1..8
+
+    def test_what_has_no_range_is_compiled_for_each_shape(self):
+        nodes = [
+            helper.make_node("Shape", ["x"], ["s"], start=1, end=2),
+            helper.make_node("Cast", ["s"], ["f"], to=TensorProto.FLOAT),
+            helper.make_node("Sqrt", ["f"], ["r"]),
+            helper.make_node("Div", ["x", "r"], ["z"]),
+            helper.make_node("Relu", ["z"], ["y"]),
+        ]
+        model = model_of(nodes, [value("x", [2, "n"])], [value("y", [2, "n"])], {})
+        session = self.session(model)
+        for length in (40, 33, 50, 40):
+            self.assert_agrees(session, model, {"x": floats(2, length)})
+
     def test_element_types(self):
         model = model_of(
             [
