@@ -290,7 +290,10 @@ Result<std::shared_ptr<Instances>> CompiledPart::at(const Shapes& shapes) {
     modules_.splice(modules_.begin(), modules_, found);
     return modules_.front().second;
   }
-  if (const std::optional<Dims> extents = extents_of(shapes)) {
+  // Beside the guess one shape has a module of its own, which compiles sooner: it may be the only
+  // one.
+  const std::optional<Dims> extents = extents_of(shapes);
+  if (modules_.size() > 1 && extents) {
     if (std::shared_ptr<Instances> made = ranged(*extents)) return made;
   }
   TRY_ASSIGN(auto made,
