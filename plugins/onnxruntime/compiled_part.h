@@ -56,9 +56,9 @@ class CompiledPart {
   bool is_static() const { return is_static_; }
   /// The module of a part whose shapes are all known.
   const std::string& path() const { return modules_.front().second->path(); }
-  /// The module for these shapes of `inputs()`; compiles where there is none yet: for a range of
-  /// shapes, up to eight ranges, else for these alone. Of the latest eight of those the modules
-  /// stay loaded.
+  /// The module for these shapes of `inputs()`; compiles where there is none yet: for the first
+  /// shapes alone, for others in a range of shapes, up to eight ranges, or alone where none can be
+  /// compiled. The latest eight modules of one shape stay loaded.
   Result<std::shared_ptr<Instances>> at(const std::vector<std::vector<int64_t>>& shapes);
   /// The module of a part whose shapes are all known.
   const std::shared_ptr<Instances>& only() const { return modules_.front().second; }
