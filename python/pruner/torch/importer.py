@@ -1,5 +1,5 @@
-"""FX graphs of core ATen to ONNX files. Shapes are those of each node's meta["val"]. An extent that is a torch.SymInt is
-computed in the file, from the shapes of the inputs."""
+"""FX graphs of core ATen to ONNX files. Shapes are those of each node's meta["val"]. An extent that is a torch.SymInt
+is computed in the file, from the shapes of the inputs."""
 
 import contextlib
 import functools
@@ -26,7 +26,8 @@ def decompositions() -> dict:
     kept = (
         aten.native_layer_norm, aten._fused_rms_norm, aten.native_group_norm, aten.gelu, aten.silu,
         aten.hardswish, aten.hardsigmoid, aten.mish, aten.softplus, aten.leaky_relu, aten.elu,
-        aten.upsample_nearest1d, aten.upsample_nearest2d, aten.upsample_nearest3d, aten.upsample_bilinear2d, aten.upsample_bicubic2d, aten.addmm,
+        aten.upsample_nearest1d, aten.upsample_nearest2d, aten.upsample_nearest3d, aten.upsample_bilinear2d,
+        aten.upsample_bicubic2d, aten.addmm,
         aten.pixel_shuffle, aten._adaptive_avg_pool2d, aten._adaptive_avg_pool3d,
         aten._native_batch_norm_legit_no_training, aten.roll, aten.linear,
         aten._scaled_dot_product_flash_attention_for_cpu, aten.scaled_dot_product_attention,
@@ -290,8 +291,8 @@ def write_onnx(
     graph: torch.fx.Graph, path: str, weights: Dict[str, torch.Tensor], name: str = "graph"
 ) -> None:
     """Writes a graph whose placeholders in `weights` (by name) are constants, the others inputs, in
-    order; its outputs are outputs, in order. Symbolic numbers among either are left out. NotImplementedError names the call that has no form
-    in ONNX."""
+    order; its outputs are outputs, in order. Symbolic numbers among either are left out.
+    NotImplementedError names the call that has no form in ONNX."""
     importer = Importer(name)
     for node in graph.nodes:
         if node.op == "placeholder":

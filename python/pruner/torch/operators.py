@@ -436,7 +436,8 @@ def _full_like(g, node, x, value=None, **_):
 
 @_row("arange.start_step")
 def _arange(g, node, start, end, step=1, **_):
-    _refuse(any(isinstance(each, (float, torch.SymFloat)) for each in (start, end, step)), "places that are no integers")
+    whole = not any(isinstance(each, (float, torch.SymFloat)) for each in (start, end, step))
+    _refuse(not whole, "places that are no integers")
     places = g.op("Range", *(g.scalar(each, torch.int64) for each in (start, end, step)))
     return g.cast(places, torch.int64, g.dtype(node))
 
@@ -1041,7 +1042,8 @@ def _nearest_places(x, shape: Sequence[int], factors: Sequence[Optional[float]],
 
 def _refuse_unless_doubled(found: torch.SymInt, made: torch.SymInt, factor: Optional[float]) -> None:
     """Of other symbolic extents it is not known which places eager reads, as it rounds the places in float32."""
-    times = made.node.hint // found.node.hint if isinstance(found, torch.SymInt) and isinstance(made, torch.SymInt) else 0
+    both = isinstance(found, torch.SymInt) and isinstance(made, torch.SymInt)
+    times = made.node.hint // found.node.hint if both else 0
     doubled = times > 0 and times & (times - 1) == 0 and factor in (None, times) and made == times * found
     _refuse(not doubled, f"a resize from {found} to {made}, which is not by a power of two")
 
@@ -1079,7 +1081,8 @@ def _upsample(g, node, x, size, corners, *args):
     place = ["", "", g.integers(shape)]
     if any(each is not None for each in factors) and not corners:
         symbolic = any(map(is_symbolic, found[2:] + shape[2:]))
-        _refuse(symbolic and any(each != int(each or 0) for each in factors), "a resize of symbolic extents by a fraction")
+        fraction = any(each != int(each or 0) for each in factors)
+        _refuse(symbolic and fraction, "a resize of symbolic extents by a fraction")
         extents = list(zip(factors, found[2:], shape[2:]))
         of = [float(factor) if factor else out / inside for factor, inside, out in extents]
         if "bilinear" in name:  # eager does not scale an axis whose extent stays
