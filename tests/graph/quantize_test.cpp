@@ -5,6 +5,7 @@
 #include "graph/onnx/import.h"
 #include "graph/small_graph.h"
 #include "support/file.h"
+#include "support/temporary_folder.h"
 
 namespace pruner {
 namespace {
@@ -38,7 +39,8 @@ Graph quantized_file(const Graph& prepared, const std::vector<Tensor>& inputs) {
   const Result<std::vector<ValueId>> values = values_to_quantize(prepared);
   EXPECT_TRUE(values.ok());
   const Graph q = quantized(prepared, *values, ranges_of(prepared, *values, inputs));
-  const std::string path = testing::TempDir() + "/quantize_test.onnx";
+  const TemporaryFolder folder = *TemporaryFolder::make("");  // tests run at the same time
+  const std::string path = folder.path("quantized.onnx");
   EXPECT_TRUE(export_onnx(q, path).ok());
   const Result<Graph> read = import_onnx(path, {});
   EXPECT_TRUE(read.ok()) << read.error().message();
