@@ -30,10 +30,11 @@ struct Collect {
     add_option(app, "--programs-per-task N", collect.programs_per_task, 1)
         .help("programs to measure, resumed runs included", "1000");
     add_tasks(app, tasks);
+    // The command reads a file that is there, and says which line is no record.
     add_out_file(app,
                  collect.file,
                  "the record file to write; one that is there goes on",
-                 {FileKind::kJson, FileKind::kPacked});
+                 {FileKind::kJson, FileKind::kPacked, FileKind::kText});
   }
 
   /// What of the options needs to be read.
