@@ -21,9 +21,10 @@ namespace pruner::ort {
 
 namespace fs = std::filesystem;
 
-static constexpr size_t kMostLoaded = 8;                    // modules of a part
-static constexpr size_t kMostRanges = 8, kMostRefused = 2;  // of a part
-static constexpr int64_t kLeastEnd = 8;                     // a range ends here or above
+static constexpr size_t kMostLoaded = 8;       // modules of a part
+static constexpr size_t kMostRanges = 8;       // ranges of a part that have a module
+static constexpr size_t kMostRefused = 2;      // ranges of a part that may fail to compile
+static constexpr int64_t kLeastEnd = 8;        // a range ends here or above
 static constexpr size_t kMostIdle = 8;         // instances of a module that no run uses
 static constexpr char kWeights[] = "weights";  // the file of the constants beside a model
 

@@ -77,10 +77,10 @@ struct FusedNode : NodeCompute {
   std::map<std::string, size_t> input_places, output_places;
 
  private:
-  Result<std::shared_ptr<Instances>> module_for(KernelContext* context);
-  Result<Unit> run(Module& module, KernelContext* context);
-  /// The same of a module with symbols.
-  Result<Unit> run_shaped(Module& module, KernelContext* context);
+  using Shapes = std::map<std::string, std::vector<int64_t>>;  // by the input's name
+
+  Result<std::shared_ptr<Instances>> module_for(const Shapes& shapes);
+  Result<Unit> run(Module& module, const Shapes& shapes, KernelContext* context);
   Result<std::vector<int64_t>> shape_of(const Value* value) const;
 };
 
@@ -110,67 +110,51 @@ Result<std::vector<int64_t>> FusedNode::shape_of(const Value* value) const {
   return shape;
 }
 
-Result<std::shared_ptr<Instances>> FusedNode::module_for(KernelContext* context) {
-  if (part->is_static()) return part->only();
-  std::vector<std::vector<int64_t>> shapes;
+Result<Unit> FusedNode::run(KernelContext* context) {
+  Shapes shapes;  // of a part whose shapes are not all known
   for (const NamedType& input : part->inputs()) {
+    if (part->is_static()) break;
     TRY_ASSIGN(const size_t place, place_of(input_places, input.name.c_str()));
     TRY_ASSIGN(const Value* value,
                ort.get<const Value*>(ort->kernel_context_get_input, context, place));
     TRY_ASSIGN(std::vector<int64_t> shape, shape_of(value));
-    shapes.push_back(std::move(shape));
+    shapes[input.name] = std::move(shape);
   }
-  return part->at(shapes);
-}
-
-Result<Unit> FusedNode::run(KernelContext* context) {
-  TRY_ASSIGN(const std::shared_ptr<Instances> instances, module_for(context));
+  TRY_ASSIGN(const std::shared_ptr<Instances> instances, module_for(shapes));
   TRY_ASSIGN(Module module, instances->take());
-  const Result<Unit> done = run(module, context);
+  const Result<Unit> done = run(module, shapes, context);
   instances->give_back(std::move(module));
   return done;
 }
 
-Result<Unit> FusedNode::run(Module& module, KernelContext* context) {
-  if (module.num_symbols() > 0) return run_shaped(module, context);
+Result<std::shared_ptr<Instances>> FusedNode::module_for(const Shapes& shapes) {
+  if (part->is_static()) return part->only();
+  std::vector<std::vector<int64_t>> in_order;
+  for (const NamedType& input : part->inputs()) in_order.push_back(shapes.at(input.name));
+  return part->at(in_order);
+}
+
+Result<Unit> FusedNode::run(Module& module, const Shapes& shapes, KernelContext* context) {
   std::vector<const void*> inputs(static_cast<size_t>(module.num_inputs()));
   std::vector<void*> outputs(static_cast<size_t>(module.num_outputs()));
+  std::vector<int64_t> input_dims, output_dims, extents(static_cast<size_t>(module.num_symbols()));
   for (size_t i = 0; i < inputs.size(); ++i) {
-    TRY_ASSIGN(const size_t place, place_of(input_places, module.input(static_cast<int>(i)).name));
+    const char* name = module.input(static_cast<int>(i)).name;
+    TRY_ASSIGN(const size_t place, place_of(input_places, name));
     const Value* value = nullptr;
     TRY(ort.check(ort->kernel_context_get_input(context, place, &value)));
     TRY(ort.check(ort->get_tensor_data(value, &inputs[i])));
+    if (extents.empty()) continue;
+    const std::vector<int64_t>& shape = shapes.at(name);
+    input_dims.insert(input_dims.end(), shape.begin(), shape.end());
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const PrunerTensorSpec& spec = module.output(static_cast<int>(i));
-    TRY_ASSIGN(const size_t place, place_of(output_places, spec.name));
-    Value* value = nullptr;
-    TRY(ort.check(ort->kernel_context_get_output(
-        context, place, spec.shape, static_cast<size_t>(spec.rank), &value)));
-    TRY(ort.check(ort->get_tensor_mutable_data(value, &outputs[i])));
+    output_dims.insert(output_dims.end(), spec.shape, spec.shape + spec.rank);
   }
-  if (!module.run(inputs.data(), outputs.data())) return Error(module.error());
-  return Unit{};
-}
-
-Result<Unit> FusedNode::run_shaped(Module& module, KernelContext* context) {
-  std::vector<const void*> inputs(static_cast<size_t>(module.num_inputs()));
-  std::vector<void*> outputs(static_cast<size_t>(module.num_outputs()));
-  std::vector<int64_t> input_dims, output_dims;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    TRY_ASSIGN(const size_t place, place_of(input_places, module.input(static_cast<int>(i)).name));
-    const Value* value = nullptr;
-    TRY(ort.check(ort->kernel_context_get_input(context, place, &value)));
-    TRY(ort.check(ort->get_tensor_data(value, &inputs[i])));
-    TRY_ASSIGN(const std::vector<int64_t> shape, shape_of(value));
-    input_dims.insert(input_dims.end(), shape.begin(), shape.end());
-  }
-  for (size_t i = 0; i < outputs.size(); ++i)
-    output_dims.resize(output_dims.size() +
-                       static_cast<size_t>(module.output(static_cast<int>(i)).rank));
-  std::vector<int64_t> extents(static_cast<size_t>(module.num_symbols()));
-  if (!module.extents(0, input_dims.data(), extents.data()) ||
-      !module.shapes(0, extents.data(), input_dims.data(), output_dims.data()))
+  if (!extents.empty() &&
+      (!module.extents(0, input_dims.data(), extents.data()) ||
+       !module.shapes(0, extents.data(), input_dims.data(), output_dims.data())))
     return Error(module.error());
   const int64_t* shape = output_dims.data();
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -182,8 +166,10 @@ Result<Unit> FusedNode::run_shaped(Module& module, KernelContext* context) {
     TRY(ort.check(ort->get_tensor_mutable_data(value, &outputs[i])));
     shape += rank;
   }
-  if (!module.run_shaped(0, extents.data(), inputs.data(), outputs.data(), nullptr))
-    return Error(module.error());
+  const bool done = extents.empty()
+                        ? module.run(inputs.data(), outputs.data())
+                        : module.run_shaped(0, extents.data(), inputs.data(), outputs.data());
+  if (!done) return Error(module.error());
   return Unit{};
 }
 
