@@ -4,21 +4,12 @@ eager. Needs torch 2.11 or newer; PRUNER says where the program is."""
 import glob
 import logging
 import os
-import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
-try:
-    import torch
-    import torch.nn.functional as F
-    from torch import nn
-
-    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 11):
-        raise ImportError
-except ImportError:
-    print("torch 2.11 or newer is not here")
-    sys.exit(77)
+from recent_torch import torch  # first: it finds the package, too
+import torch.nn.functional as F
+from torch import nn
 
 import pruner.torch
 from pruner.torch import backend

@@ -20,7 +20,7 @@ from pruner import _program
 from pruner.torch.dynamic import ByRange, ranges_of
 from pruner.torch.importer import decompositions, resizes_of_eager, unsupported, write_onnx
 from pruner.torch.operators import operators
-from pruner.torch.runtime import CompiledGraph, Options, warn_once
+from pruner.torch.runtime import CompiledGraph, Options, dims_of, warn_once
 from pruner.torch.verify import Watch
 
 __all__ = ["CompiledGraph", "Options", "backend", "export", "operators"]
@@ -97,7 +97,7 @@ def _compiled(gm: torch.fx.GraphModule, inputs, options: Options, watch: Optiona
 def _dynamic(gm: torch.fx.GraphModule, static: Sequence[int], options: Options, watch: Optional[Watch]):
     """A graph of symbolic shapes: modules of ranges where all of it has a form in ONNX, else modules of one shape."""
     by_shape = _ByShape(gm, static, options, watch)
-    reasons = {**unsupported(gm.graph), **_elsewhere(gm.graph)}
+    reasons = _reasons(gm.graph)
     calls = [node for node in gm.graph.nodes if node.op == "call_function"]
     if reasons or len(calls) < options.min_nodes:
         log.debug("a graph has a module for each shape: %s", "; ".join(sorted(set(reasons.values()))))
@@ -155,6 +155,11 @@ def _elsewhere(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
     return reasons
 
 
+def _reasons(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
+    """The calls that no module has, and why."""
+    return {**unsupported(graph), **_elsewhere(graph)}
+
+
 def _partitioned(
     gm: torch.fx.GraphModule, static: Sequence[int], options: Options, watch: Optional[Watch] = None, whole=True
 ):
@@ -163,7 +168,7 @@ def _partitioned(
     from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
     from torch.fx.passes.operator_support import OperatorSupportBase
 
-    reasons = {**unsupported(gm.graph), **_elsewhere(gm.graph)}
+    reasons = _reasons(gm.graph)
     why_not = sorted(set(reasons.values()))
     calls = [node for node in gm.graph.nodes if node.op == "call_function"]
     if whole and not reasons and len(calls) >= options.min_nodes:
@@ -229,8 +234,8 @@ def export(
     PrunerError or NotImplementedError: what cannot be compiled."""
     program = _decomposed(model, args, dynamic_shapes)
     more = ["--records", *records] if records else []
-    for name, (low, high) in ranges_of(program).items():
-        more += ["--dim", f"{name}={low}..{high}"]
+    for each in dims_of(ranges_of(program)):
+        more += ["--dim", each]
     with tempfile.TemporaryDirectory() as scratch:
         onnx = _write(program, os.path.join(scratch, "model.onnx"))
         _program.run(["compile", onnx, *more, *options, "-o", os.fspath(path)])

@@ -8,7 +8,7 @@ import torch
 
 from pruner import _program
 from pruner.torch.extents import is_symbolic
-from pruner.torch.runtime import CompiledGraph, Options, Ranges, warn_once
+from pruner.torch.runtime import CompiledGraph, Options, Ranges, dims_of, warn_once
 from pruner.torch.verify import Watch
 
 log = logging.getLogger("pruner.torch")
@@ -109,13 +109,11 @@ class ByRange:
 
     def _call_at(self, values: Dict[str, int]) -> Optional[CompiledGraph]:
         """The graph of a range that holds these values; None: none can be made."""
-        for ranges, call in self._compiled:
-            if _holds(ranges, values):
-                return call
+        if (call := self._made_for(values)) is not None:
+            return call
         with self._lock:
-            for ranges, call in self._compiled:  # another thread may have made it meanwhile
-                if _holds(ranges, values):
-                    return call
+            if (call := self._made_for(values)) is not None:  # another thread has made it meanwhile
+                return call
             if len(self._refused) >= _MOST_REFUSED or len(self._compiled) >= _MOST_RANGES:
                 return None
             untried = [each for each in self._symbols.ranges_around(values) if each not in self._refused]
@@ -125,11 +123,13 @@ class ByRange:
             self._compiled.append((untried[0], call))
             return call
 
+    def _made_for(self, values: Dict[str, int]) -> Optional[CompiledGraph]:
+        return next((call for ranges, call in self._compiled if _holds(ranges, values)), None)
+
     def _refuse(self, call: CompiledGraph, error: Exception) -> None:
         with self._lock:
             for ranges, each in self._compiled:
                 if each is call:
                     self._refused.append(ranges)
-                    named = ", ".join(f"{name}={low}..{high}" for name, (low, high) in ranges.items())
-                    warn_once(f"a graph has no module for {named}: {error}")
+                    warn_once(f"a graph has no module for {', '.join(dims_of(ranges))}: {error}")
             self._compiled = [each for each in self._compiled if each[1] is not call]

@@ -106,7 +106,7 @@ def _why_not(importer: "Importer", node: torch.fx.Node) -> str:
         return f"{node.op} {node.target}"
     value = node.meta.get("val")
     if isinstance(value, torch.SymInt) and not free_unbacked_symbols(value):
-        return ""  # what reads it computes it from the inputs' shapes
+        return ""  # whoever reads the number computes it from the inputs' shapes
     if isinstance(value, torch.Tensor):  # of several, those that are read follow as getitem
         if value.dtype not in ELEMENT_TYPES:
             return f"{node.target} is of {value.dtype}"
@@ -270,7 +270,7 @@ class Importer(OnnxFile):
     def call(self, node: torch.fx.Node) -> None:
         """Appends what a call_function is. NotImplementedError: it has no form in ONNX."""
         if isinstance(node.meta.get("val"), torch.SymInt):
-            return  # what reads it computes it from the inputs' shapes
+            return  # whoever reads the number computes it from the inputs' shapes
         if is_made_of_nothing(node) and not _is_drawn(node):
             self.set(node, self.constant(node.target(*node.args, **node.kwargs)))
             return

@@ -30,6 +30,12 @@ log = logging.getLogger("pruner.torch")
 
 Ranges = Dict[str, Tuple[int, int]]  # the least and the greatest value of each symbol
 
+
+def dims_of(ranges: Optional[Ranges]) -> List[str]:
+    """The ranges as the program's --dim takes them: "s27=2..8"."""
+    return [f"{name}={low}..{high}" for name, (low, high) in (ranges or {}).items()]
+
+
 _MOST_RESULTS = 1024  # shapes whose outputs' shapes a graph remembers
 _MOST_BINDINGS = 4  # of a graph to weights; then they are inputs
 _MOST_LOADED = 256  # instances of all graphs; the least recently used one is unloaded, and loaded again when called
@@ -229,6 +235,7 @@ class CompiledGraph:
         `ranges` has each symbol of the graph's shapes. A graph of static shapes has none, and stays in eager where it
         cannot be compiled; one with ranges raises what stands against it."""
         self._gm, self._options, self._watch, self._ranges = gm, options, watch, ranges
+        self._dims = [text for each in dims_of(ranges) for text in ("--dim", each)]
         placeholders = list(gm.graph.find_nodes(op="placeholder"))
         self._static = list(static)
         self._names = [placeholders[i].name for i in static]
@@ -315,11 +322,6 @@ class CompiledGraph:
     def _records(self) -> str:
         return os.path.join(self._folder(), "tuned", "records.json")
 
-    def _dims(self) -> List[str]:
-        """What the program's commands are told about the symbols."""
-        ranges = self._ranges or {}
-        return [text for name, (low, high) in ranges.items() for text in ("--dim", f"{name}={low}..{high}")]
-
     def _bind(self, weights: List[torch.Tensor]) -> _Binding:
         self._rebound += 1
         as_inputs = self._options.weights == "inputs" or self._rebound > _MOST_BINDINGS
@@ -371,7 +373,7 @@ class CompiledGraph:
         with tempfile.TemporaryDirectory(dir=self._folder()) as scratch:
             model, made = os.path.join(scratch, "graph.onnx"), os.path.join(scratch, "made.so")
             write_onnx(self._gm.graph, model, constants)
-            _program.run(["compile", model, *self._dims(), *more, "--denormals", denormals, "-o", made])
+            _program.run(["compile", model, *self._dims, *more, "--denormals", denormals, "-o", made])
             os.replace(made, path)
         return path
 
@@ -386,7 +388,7 @@ class CompiledGraph:
             with tempfile.TemporaryDirectory(dir=self._folder()) as scratch:
                 model = os.path.join(scratch, "graph.onnx")
                 write_onnx(self._gm.graph, model, constants)
-                arguments = ["tune", model, *self._dims(), "--budget", self._options.budget]
+                arguments = ["tune", model, *self._dims, "--budget", self._options.budget]
                 arguments += ["--work-dir", work_dir, "--allow-untrained", "--json"]
                 result = json.loads(_program.run(arguments, environment=training.environment()))
             # Weights that have changed meanwhile are not those of `untuned` either.
