@@ -14,7 +14,7 @@ enum class FileKind : uint8_t {
   kArchive,  // a static library
   kZip,
   kNumpy,
-  kPacked,  // by gzip
+  kPacked,  // a file of gzip
   kJson,    // also one value a line
   kSvg,
   kText,

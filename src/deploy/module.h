@@ -41,8 +41,7 @@ struct ModuleOptions {
   std::vector<std::string> forms = {};  // of tasks without a record (form_names()); empty: all
   ScheduleTimes times = {};  // by which kernels of a range of shapes are chosen; empty: the draft
   bool check = true;         // runs each kernel once before the module is written (check_kernels.h)
-  std::string reports =
-      {};  // how the names of reports on wrong kernels begin; empty: as the module's
+  std::string reports = {};  // beginning of the names of reports on wrong kernels; empty: the path
   bool flushes_denormals = true;  // a CPU's kernels take subnormal numbers for zeros
 };
 

@@ -583,7 +583,7 @@ class Chooser {
     }
   }
 
-  static constexpr size_t kMostParts = 4;  // of two symbols there may be as many as cells
+  static constexpr size_t kMostParts = 4;  // a grid of two symbols may have as many as cells
   static constexpr int64_t kFewShapes = 3, kMostShapesCounted = 512, kShapesOfATask = 4;
   static constexpr size_t kFewTasks = 8;
   // Kernels of one task take a quarter of a second each to compile, the plain one is slower.

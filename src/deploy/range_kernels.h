@@ -18,8 +18,8 @@ struct RangeKernel {
   Program program;
   std::vector<SymbolBox> boxes;
   std::string sketch, precision;  // for profiles
-  // The schedule that it is of: a candidate of the task at a shape. Without a shape: the program is
-  // of one task, and each box of one shape that has it; or it is the plain program.
+  // The schedule of the program: a candidate of the task at a shape. Without a shape, the program
+  // has one task, and each box is a shape at which it is that; or it is the plain program.
   SymbolValues origin = {};
   Candidate candidate = {};
 };

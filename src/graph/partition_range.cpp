@@ -245,8 +245,8 @@ Varying varying_constants(const Partition& largest, const Partition& at) {
   return varying;
 }
 
-/// The error names a convolution whose taps are fewer at some shapes: its weights are packed, so
-/// that those of a smaller one are no box of them.
+/// The error names a convolution whose taps are fewer at some shapes. Its weights are packed, and
+/// packed weights of fewer taps are no box of those of all.
 Result<Unit> check_kernel_sizes(const PartitionRange& range) {
   for (const Node& node : range.largest.graph->nodes) {
     if (node.op != "Conv" || !range.largest[node.inputs[1]].constant) continue;

@@ -159,8 +159,8 @@ static void multiply_instead(Rewriter& r, Node& div, bool read_by_step) {
 // A constant whose values differ from shape to shape, and which a kernel computes for that: numbers
 // from 0 on, which no shape changes, times the step and plus the start; or one number, repeated.
 static void compute_constant(Rewriter& r, Node& node) {
-  const std::string name = r[node.outputs[0]].name;
   const Value made = r[node.outputs[0]];
+  const std::string& name = made.name;
   if (node.op == "ConstantOfShape") {
     const auto value = node.attributes.find("value");
     const Tensor number =
