@@ -14,6 +14,15 @@ Result<GuardedBuffer> make_unwritten(int64_t bytes) {
   return buffer;
 }
 
+// A writable input's own copy: pages that a child writes to are copied one by one otherwise, 4 KiB
+// each, which takes longer than all of its timing and leaves the input without huge pages.
+Result<GuardedBuffer> make_copy(const GuardedBuffer& input) {
+  TRY_ASSIGN(GuardedBuffer buffer, GuardedBuffer::make(input.bytes()));
+  buffer.copy_from(input.data());
+  buffer.make_read_only();
+  return buffer;
+}
+
 }  // namespace
 
 Result<GuardedBuffer> make_packed(const Tensor& input, const PackSpec& spec) {
@@ -34,12 +43,14 @@ Result<KernelArguments> make_arguments(const Workload& workload, const Artifact&
   result.owned.reserve(artifact.arguments.size() + 1);  // `arguments` points into it
   for (size_t i = 0; i < artifact.arguments.size(); ++i) {
     const Artifact::Argument& argument = artifact.arguments[i];
-    if (i < inputs && argument.pack.identity()) {
+    const bool as_it_is = i < inputs && argument.pack.identity();
+    if (as_it_is && workload.constant[i]) {
       result.arguments.push_back(&workload.buffers[i]);
     } else {
       TRY_ASSIGN(GuardedBuffer buffer,
-                 i < inputs ? make_packed(workload.inputs[i], argument.pack)
-                            : make_unwritten(workload.outputs[i - inputs].bytes()));
+                 as_it_is     ? make_copy(workload.buffers[i])
+                 : i < inputs ? make_packed(workload.inputs[i], argument.pack)
+                              : make_unwritten(workload.outputs[i - inputs].bytes()));
       result.owned.push_back(std::move(buffer));
       result.arguments.push_back(&result.owned.back());
     }

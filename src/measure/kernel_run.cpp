@@ -22,8 +22,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kAttempts = 3;     // to find a quiet moment
+constexpr int kAttempts = 5;     // to find a quiet moment, after waits of 5, 10, 20, 40 ms
 constexpr double kQuiet = 0.95;  // a probe below this part of the best is not one
+constexpr double kQuietRestore =
+    1.4;  // nor is one at which restoring the caches takes so much longer
+constexpr size_t kFewRestores = 5;
 constexpr double kProbeS = 0.0005;
 constexpr double kNear = 1.05;  // of the best: worth all repeats
 constexpr int64_t kMostCalls = 4;
@@ -80,6 +83,13 @@ class KernelCall {
              PrunerPool& pool)
       : kernel_(kernel), arguments_(arguments), cache_(cache), check_(check), pool_(pool) {}
 
+  /// What restoring the caches took before the calls since this was asked last: the lower quartile,
+  /// as it takes longer before a process' first calls; 0: there were too few.
+  double take_restore_s() {
+    const double seconds = restores_s_.size() < kFewRestores ? 0 : typical(restores_s_);
+    restores_s_.clear();
+    return seconds;
+  }
   /// The first thing that was wrong after a timed call.
   const std::optional<std::string>& wrong() const { return wrong_; }
 
@@ -100,7 +110,9 @@ class KernelCall {
  private:
   Repeat time_one() {
     check_.refill();
+    const auto before = Clock::now();
     cache_.restore(pool_);
+    restores_s_.push_back(std::chrono::duration<double>(Clock::now() - before).count());
     const int64_t taken_over = pruner_pool_taken_over(&pool_);
     const int64_t preempted = preemptions();
     const auto start = Clock::now();
@@ -117,12 +129,19 @@ class KernelCall {
   const CacheState& cache_;
   KernelCheck& check_;
   PrunerPool& pool_;
+  std::vector<double> restores_s_;
   std::optional<std::string> wrong_;
 };
 
 // Times at a moment when the machine gives what it can, as far as one comes in a few attempts;
-// keeps the fastest attempt.
-Timing time_when_quiet(KernelCall& call, TimingRules rules, PrunerPool& pool, double& peak) {
+// keeps the fastest attempt. The clock of the cores is probed by multiplications. Their caches and
+// memory, which other machines on the same processor may share, are probed by the time that
+// restoring the caches takes before each call, which reads and writes the same bytes each time.
+Timing time_when_quiet(KernelCall& call,
+                       TimingRules rules,
+                       PrunerPool& pool,
+                       BestMoment& best_moment) {
+  double& peak = best_moment.peak_gflops;
   const auto probe = [&] {
     const double gflops = fma_gflops(pool, kProbeS);
     peak = std::max(peak, gflops);
@@ -133,11 +152,18 @@ Timing time_when_quiet(KernelCall& call, TimingRules rules, PrunerPool& pool, do
   }
   Timing best;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5 * attempt));
+    if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5 << (attempt - 1)));
     if (attempt == 1) rules.budget_s /= 2;  // there may be no quiet moment for hours
     const double before = probe();
     Timing timing = time_repeats([&](int64_t calls) { return call.time(calls); }, rules);
-    const bool quiet = !timing.disturbed && std::min(before, probe()) >= kQuiet * peak;
+    const double restore_s = call.take_restore_s();
+    double& least_s = best_moment.restore_s;
+    if (restore_s > 0) least_s = least_s > 0 ? std::min(least_s, restore_s) : restore_s;
+    const double slower = restore_s > kQuietRestore * least_s ? restore_s / least_s : 1;
+    // Another moment may make it that much faster.
+    const bool near = rules.near_s == 0 || typical(timing.costs_s) < slower * rules.near_s;
+    const bool quiet =
+        !timing.disturbed && std::min(before, probe()) >= kQuiet * peak && (slower == 1 || !near);
     if (attempt == 0 || typical(timing.costs_s) < typical(best.costs_s)) best = std::move(timing);
     // What is far off the best needs no better moment.
     if (call.wrong() || quiet || (best.cut_off && best.costs_s[0] > 2 * rules.cut_off_s)) break;
@@ -190,7 +216,7 @@ void run_kernel(const Workload& workload,
                 const KernelLoader& loader,
                 const MeasureOptions& options,
                 double best_s,
-                double peak_gflops,
+                BestMoment best_moment,
                 RunReport& report) {
   const auto kernel = loader(artifact);
   if (!kernel.ok()) return fail(report, MeasureError::kCompileDevice, kernel.error().message());
@@ -216,7 +242,7 @@ void run_kernel(const Workload& workload,
   report.stage = RunStage::kTiming;
   const CacheState cache(workload, *arguments, options.weights_from);
   KernelCall call(entry, *arguments, cache, check, *pool);
-  const Timing timing = time_when_quiet(call, timing_rules(options, best_s), *pool, peak_gflops);
+  const Timing timing = time_when_quiet(call, timing_rules(options, best_s), *pool, best_moment);
   if (call.wrong())
     return fail(report, MeasureError::kWrongAnswer, *call.wrong() + " when run again");
   // Packing other weights takes a while, so only what may be chosen is asked for every bit.
@@ -226,7 +252,7 @@ void run_kernel(const Workload& workload,
   }
   take(timing, report);
   report.busy = watch.time();
-  report.peak_gflops = peak_gflops;
+  report.best_moment = best_moment;
   report.stage = RunStage::kDone;
 }
 

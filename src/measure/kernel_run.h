@@ -22,6 +22,12 @@ using KernelLoader = std::function<Result<std::unique_ptr<LoadedKernel>>(const A
 /// How far the child got.
 enum class RunStage : int { kLoad, kFirstRun, kTiming, kDone };
 
+/// What the machine did when nothing disturbed it: the best of the probes so far.
+struct BestMoment {
+  double peak_gflops = 0;  // 0: not probed yet
+  double restore_s = 0;    // to restore the caches before a call of this workload; 0: not timed yet
+};
+
 /// What the child leaves behind. Plain memory: it outlives a crash at any moment.
 struct RunReport {
   static constexpr int kMaxRepeats = 256;
@@ -32,20 +38,20 @@ struct RunReport {
   double costs_s[kMaxRepeats] = {};
   bool cut_off = false;
   bool refuted = false;     // the kernel whose outputs the candidates before had was wrong
-  double peak_gflops = 0;   // the best probe
+  BestMoment best_moment;   // of those before and of this run
   CoreTime busy;            // of the kernel's cores
   int fault_argument = -1;  // argument that a crash's address belongs to; the workspace is the last
   int64_t fault_offset = 0;  // bytes from its beginning
 };
 
-/// Runs `artifact` and fills `report`. `best_s` as in Measurer::measure; `peak_gflops` is the best
-/// probe before this (0: none yet).
+/// Runs `artifact` and fills `report`. `best_s` as in Measurer::measure; `best_moment` is that of
+/// the runs before.
 void run_kernel(const Workload& workload,
                 const Artifact& artifact,
                 const KernelLoader& loader,
                 const MeasureOptions& options,
                 double best_s,
-                double peak_gflops,
+                BestMoment best_moment,
                 RunReport& report);
 
 // What running on a CPU and on a GPU have in common.

@@ -138,7 +138,8 @@ Runner::Runner(KernelLoader loader) : loader_(std::move(loader)) {}
 
 Result<Unit> Runner::set_task(Task task) {
   const bool same_threads = workload_ && workload_->task.target.threads == task.target.threads;
-  if (!same_threads) peak_gflops_ = 0;
+  if (!same_threads) best_moment_ = {};
+  best_moment_.restore_s = 0;
   workload_.reset();
   TRY_ASSIGN(workload_, make_workload(std::move(task), options_));
   return Unit{};
@@ -177,13 +178,15 @@ Runner::Attempt Runner::attempt_run(const Artifact& artifact, double best_s) {
     end_of_child.in_child();
     die_with_parent();
     limit_this_process(memory_bytes, cpu_s);
-    run_kernel(*workload_, artifact, loader_, options_, best_s, peak_gflops_, *report);
+    run_kernel(*workload_, artifact, loader_, options_, best_s, best_moment_, *report);
     _exit(0);
   }
   end_of_child.in_parent();
   const End end = end_of_child.wait(child, limit_s);
-  if (report->peak_gflops > 0) {
-    peak_gflops_ = std::max(report->peak_gflops, peak_gflops_ * kForget);
+  const BestMoment& found = report->best_moment;
+  if (found.peak_gflops > 0) {
+    best_moment_.peak_gflops = std::max(found.peak_gflops, best_moment_.peak_gflops * kForget);
+    best_moment_.restore_s = found.restore_s / kForget;
   }
   MeasureResult result = judge(*report, end, artifact, limit_s);
   result.refuted = report->refuted;

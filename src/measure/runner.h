@@ -30,7 +30,7 @@ class Runner {
   KernelLoader loader_;
   MeasureOptions options_;
   std::optional<Workload> workload_;
-  double peak_gflops_ = 0;  // best probe lately
+  BestMoment best_moment_;  // lately
 };
 
 /// Serves frames on standard input and output: {"task"?, "options"?, "artifact", "best_s"} with the

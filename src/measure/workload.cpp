@@ -70,6 +70,7 @@ Result<Workload> make_workload(Task task, const MeasureOptions& options) {
   if (!target.is_gpu() && is_exact_on_whole_numbers(dag)) {
     workload.exact = std::make_unique<Workload>();
     workload.exact->task = workload.task;
+    workload.exact->constant = workload.constant;
     TRY(take_inputs(*workload.exact, whole_numbers(dag, rng)));
     workload.exact->outputs =
         expect_exact_outputs(dag, workload.exact->inputs, options.check_elements, rng);
