@@ -129,18 +129,17 @@ class Prefetcher {
     const Rounds rounds = rounds_of(read);
     const int64_t element = dtype_bytes(program_[read.tensor].dtype);
     const int64_t bytes = step_bytes * rounds.steps;
-    if (rounds.count == 1 || bytes > kCpuModel.most_round_bytes) return false;
+    if (rounds.count == 1 || bytes > kMostRoundBytes) return false;
     const int64_t lines = (step_bytes + kLineBytes - 1) / kLineBytes;
     const int64_t part = (lines + rounds.count - 1) / rounds.count;  // lines of a round's step
     const int64_t parts = (lines + part - 1) / part;
     const int64_t part_elements = part * kLineBytes / element;
-    const Expr offset = (rounds.number * Expr(rounds.steps) + rounds.step) * Expr(part_elements) +
-                        Expr(bytes / element);
+    Expr ahead = rounds.number * Expr(rounds.steps * part_elements) + Expr(bytes / element);
+    // Rounds after the last part ask for lines of their own, which are there: a branch in each step
+    // would cut the products of the steps that are unrolled into blocks of code.
+    if (parts < rounds.count) ahead = select(rounds.number < Expr(parts), ahead, Expr(0));
+    const Expr offset = ahead + rounds.step * Expr(part_elements);
     std::vector<Stmt> asked = lines_of(read, rounds.begin, part * kLineBytes, offset, 2);
-    if (parts < rounds.count) {
-      const Expr early = rounds.number < Expr(parts);
-      asked = {make_stmt(If{program_.simple(early), make_stmt(Block{std::move(asked)})})};
-    }
     std::ranges::move(asked, std::back_inserter(prefetches_));
     return true;
   }
