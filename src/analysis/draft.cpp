@@ -18,9 +18,6 @@ namespace {
 double bytes_of(const Stage& stage) {
   return static_cast<double>(stage.num_elements() * dtype_bytes(stage.dtype));
 }
-double usable(int64_t cache_bytes) {
-  return kCpuModel.usable_cache_share * static_cast<double>(cache_bytes);
-}
 
 class Analyzer {
  public:
@@ -30,7 +27,8 @@ class Analyzer {
         target_(target),
         penalties_(penalties),
         line_bytes_(static_cast<double>(target.cache_line_bytes)) {
-    const double known = target.peak_flops, peak = known > 0 ? known : kCpuModel.assumed_peak_flops;
+    const double known = target.peak_flops,
+                 peak = known > 0 ? known : target_.draft.assumed_peak_flops;
     cycle_s_ = 2.0 * target.lanes(4) * target.fmas_per_cycle / peak;
   }
 
@@ -46,6 +44,9 @@ class Analyzer {
   }
 
  private:
+  double usable(int64_t cache_bytes) const {
+    return target_.draft.usable_cache_share * static_cast<double>(cache_bytes);
+  }
   const NestStage& of(StageId id) const { return nest_.stages[nest_.tables->plan_of[id]]; }
   const NestStage& root_of(const NestStage& stage) const {
     return stage.at.valid() ? root_of(of(stage.at)) : stage;
@@ -79,7 +80,8 @@ class Analyzer {
     if (!penalties_.counts(Penalty::kMemoryL1)) s.l2_bytes = 0;
     if (!penalties_.counts(Penalty::kMemoryL2)) s.l3_bytes = 0;
     const auto [shorter, longer] = std::minmax(s.operation_cycles, s.memory_cycles);
-    const double step = std::max(longer + kCpuModel.exposed_step_share * shorter, s.chain_cycles);
+    const double step =
+        std::max(longer + target_.draft.exposed_step_share * shorter, s.chain_cycles);
     const double terms[] = {(s.steps * step + s.overhead_cycles) * cycle_s_ / cores,
                             s.l2_bytes / target_.l2_bandwidth / cores,
                             s.l3_bytes / target_.l3_bandwidth / cores,
@@ -89,7 +91,7 @@ class Analyzer {
       sum += term;
       longest = std::max(longest, term);
     }
-    return longest + kCpuModel.exposed_share * (sum - longest);
+    return longest + target_.draft.exposed_share * (sum - longest);
   }
 
   double visits(const NestStage& stage) const {
@@ -131,7 +133,7 @@ class Analyzer {
       out.steps = std::min(out.steps, points(s) / (tile.count() * tile.lanes));
     set_step(stage, tile, out);
     add_traffic(stage, tile.vector_axis, out);
-    if (tile.is_matrix() && !tile.in_vectors()) out.l2_bytes *= kCpuModel.matrix_l2_factor;
+    if (tile.is_matrix() && !tile.in_vectors()) out.l2_bytes *= target_.draft.matrix_l2_factor;
     return out;
   }
 
@@ -142,9 +144,9 @@ class Analyzer {
     if (tile.is_matrix()) {
       out.operation_cycles = matrix_cycles(target_, tile, nest_.tables->dot_rates[stage.stage]);
       out.memory_cycles = load_cycles(nest_, target_, stage, tile);
-      if (tile.in_vectors()) out.chain_cycles = kCpuModel.fma_latency_cycles;
+      if (tile.in_vectors()) out.chain_cycles = target_.draft.fma_latency_cycles;
       if (stage.prefetch_bytes > 0)
-        out.memory_cycles += kCpuModel.prefetch_cycles * tile.vectors * tile.steps;
+        out.memory_cycles += target_.draft.prefetch_cycles * tile.vectors * tile.steps;
       return;
     }
     // A multiplication and the addition behind it are one instruction.
@@ -153,30 +155,42 @@ class Analyzer {
     out.operation_cycles = tile.count() * body / issued_per_cycle(target_, tile);
     out.memory_cycles = load_cycles(nest_, target_, stage, tile);
     if (is_masked(nest_, stage, tile)) {
-      out.operation_cycles *= kCpuModel.masked_step_factor;
-      out.memory_cycles *= kCpuModel.masked_step_factor;
+      out.operation_cycles *= target_.draft.masked_step_factor;
+      out.memory_cycles *= target_.draft.masked_step_factor;
     }
-    if (reduces) out.chain_cycles = kCpuModel.fma_latency_cycles;
+    if (reduces) out.chain_cycles = chain_cycles(stage, tile);
     if (!reduces && stage.scope != Scope::kRegister) out.memory_cycles += tile.count();
-    if (stage.prefetch_bytes > 0) out.memory_cycles += kCpuModel.prefetch_cycles * tile.vectors;
+    if (stage.prefetch_bytes > 0) out.memory_cycles += target_.draft.prefetch_cycles * tile.vectors;
+  }
+
+  // Latency of an FMA / chains in flight: the core begins those of the next tiles while this one's
+  // wait, as far as it looks ahead. A tile adds up so many terms before the loops go on to another.
+  double chain_cycles(const NestStage& stage, const RegisterTile& tile) const {
+    const int spatial = static_cast<int>(dag_[stage.stage].axes.size());
+    double terms = 1;
+    for (size_t i = tile.begin; i > 0 && stage.loops[i - 1].axis >= spatial; --i)
+      terms *= static_cast<double>(stage.loops[i - 1].extent);
+    const double instructions = terms * (tile.count() + tile.vectors);
+    const double tiles = target_.draft.window_instructions / instructions;
+    return target_.draft.fma_latency_cycles / std::max(1.0, tiles);
   }
 
   // overhead = iterations / copies that are unrolled + 6 visits + (12 + 1.5 vectors) tiles, of a
   // reduction, whose accumulators are set to a first value and written back.
-  static double overhead_cycles(const NestStage& stage,
-                                const RegisterTile& tile,
-                                double iterations,
-                                double visits,
-                                double tiles) {
-    const CpuModel& m = kCpuModel;
+  double overhead_cycles(const NestStage& stage,
+                         const RegisterTile& tile,
+                         double iterations,
+                         double visits,
+                         double tiles) const {
+    const CpuModel& m = target_.draft;
     const double copies = static_cast<double>(stage.unroll_steps) / tile.count();
     // What is in vectors goes to memory and comes from there again, row by row.
     const double accumulator = !tile.is_matrix() ? m.accumulator_cycles
                                : tile.in_vectors()
                                    ? 2 * tile.structure->tile_vectors * m.accumulator_cycles
                                    : m.matrix_store_cycles;
-    return iterations / std::clamp(copies, 1.0, m.most_unrolled) + m.entry_cycles * visits +
-           tiles * (accumulator * tile.count() + m.tile_cycles);
+    return m.loop_cycles * iterations / std::clamp(copies, 1.0, m.most_unrolled) +
+           m.entry_cycles * visits + tiles * (accumulator * tile.count() + m.tile_cycles);
   }
 
   // The loops around a stage's body. An anchor's axes are its root's, so the loops that it hangs in
@@ -241,33 +255,44 @@ class Analyzer {
     surrounding(stage, true, loops_, stage.loops.size());
     for (const Access& access : accesses_of(nest_, stage)) {
       const Stage& producer = dag_[access.producer];
-      if (producer.is_placeholder() || of(access.producer).scope == Scope::kWorkspace)
+      if (producer.is_placeholder() || of(access.producer).scope == Scope::kWorkspace) {
         out.dram_bytes += add_operand(stage, access, producer);
+      } else if (of(access.producer).scope == Scope::kLocal) {
+        operands_.push_back(make_operand(read_of(stage, access, &of(access.producer))));
+      }
     }
     out.l2_bytes =
         fetched_bytes_in_sets(operands_, loops_, usable(target_.l1_bytes), written(stage));
     out.l3_bytes = fetched_bytes(operands_, loops_, usable(target_.l2_bytes));
     if (parts_pairs(stage, vector)) {
-      out.l2_bytes *= kCpuModel.parted_pair_factor;
-      out.l3_bytes *= kCpuModel.parted_pair_factor;
+      out.l2_bytes *= target_.draft.parted_pair_factor;
+      out.l3_bytes *= target_.draft.parted_pair_factor;
     }
     add_stores(stage, vector, out);
     out.l2_bytes += tile_traffic(stage, target_.l1_bytes);
     out.l3_bytes += tile_traffic(stage, target_.l2_bytes);
   }
 
+  SurroundedRead read_of(const NestStage& stage,
+                         const Access& access,
+                         const NestStage* attached) const {
+    const Stage& s = dag_[stage.stage];
+    return {access,
+            dag_[access.producer],
+            attached,
+            packing_of(nest_, access.producer),
+            s.axes.size() + s.reduce_axes.size(),
+            loops_,
+            line_bytes_,
+            target_.draft.streams_in_turns};
+  }
+
   // Gives what the operand streams from memory: bytes * (1 + 8 KiB / run) of a constant, or of what
   // the caches do not hold, where 8 KiB could come while the stream of a new run starts. Of L3
-  // likewise: (1 + 6 lines / run).
+  // likewise: (1 + 2 lines / run).
   double add_operand(const NestStage& stage, const Access& access, const Stage& producer) {
-    const CpuModel& m = kCpuModel;
-    const Stage& s = dag_[stage.stage];
-    const SurroundedRead read{access,
-                              producer,
-                              packing_of(nest_, access.producer),
-                              s.axes.size() + s.reduce_axes.size(),
-                              loops_,
-                              line_bytes_};
+    const CpuModel& m = target_.draft;
+    const SurroundedRead read = read_of(stage, access, nullptr);
     operands_.push_back(make_operand(read));
     const double run = run_bytes(read);
     operands_.back().waste = 1 + m.run_start_lines * line_bytes_ / run;
@@ -289,18 +314,29 @@ class Analyzer {
     for (auto loop = stage.loops.rbegin(); loop != stage.loops.rend(); ++loop, --i)
       if (loop->kind == LoopKind::kSerial) break;
     while (i > 0 && (moves[i - 1] || loops_[i - 1].extent == 1)) --i;
-    return i > 0 && operands_.back().bytes[i] <= static_cast<double>(kCpuModel.most_round_bytes);
+    return i > 0 && operands_.back().bytes[i] <= static_cast<double>(kMostRoundBytes);
   }
 
-  // What the caches do not hold is read before it is written back, unless it streams past them.
+  // Bytes of what the kernel reads and writes: what its last cache would have to hold.
+  double kernel_bytes() const {
+    double bytes = 0;
+    for (const Stage& stage : dag_.stages) {
+      if ((stage.is_placeholder() && !stage.constant) || stage.output) bytes += bytes_of(stage);
+    }
+    return bytes;
+  }
+
+  // A line is fetched before it is written and goes back later, to the last cache or, where that
+  // does not hold all of the kernel, to memory; unless it streams past them.
   void add_stores(const NestStage& stage, int vector, StageSymbols& out) const {
     const Stage& s = dag_[stage.stage];
     const double bytes = bytes_of(s);
     const bool root = !stage.at.valid();
     if (s.output && stage.streaming) out.dram_bytes += bytes;
     const bool workspace = root && stage.scope == Scope::kWorkspace;
-    if ((workspace || (s.output && !stage.streaming)) && bytes > usable(target_.l3_bytes))
-      out.dram_bytes += 2 * bytes;
+    if (s.output && !stage.streaming)
+      (kernel_bytes() > usable(target_.l3_bytes) ? out.dram_bytes : out.l3_bytes) += 2 * bytes;
+    if (workspace && bytes > usable(target_.l3_bytes)) out.dram_bytes += 2 * bytes;
     if (workspace && bytes > usable(target_.l2_bytes * target_.threads)) out.l3_bytes += 2 * bytes;
     if (root && stage.scope != Scope::kRegister) out.l3_bytes += contended_bytes(stage, vector);
   }
@@ -314,7 +350,7 @@ class Analyzer {
     for (int32_t d = 0; d < static_cast<int32_t>(to.axes.size()); ++d)
       access.indices.push_back(Affine{{{VarId{d}, 1}}, 0});
     const size_t iterators = dag_[stage.stage].axes.size() + dag_[stage.stage].reduce_axes.size();
-    return make_operand({access, to, nullptr, iterators, loops_, line_bytes_}).held;
+    return make_operand({access, to, nullptr, nullptr, iterators, loops_, line_bytes_, 0}).held;
   }
 
   // Whether a line is long gone from L1 when its neighbour is read, which was fetched with it:
@@ -343,17 +379,17 @@ class Analyzer {
     const double element = static_cast<double>(dtype_bytes(s.dtype));
     const double piece = share * static_cast<double>(outer.step) * element;
     const bool divided = piece < static_cast<double>(s.axes[vector].extent) * element;
-    if (!divided || piece > kCpuModel.contended_piece_bytes) return 0;
-    return kCpuModel.contention_transfers * bytes_of(s) * 2 * line_bytes_ / piece;
+    if (!divided || piece > target_.draft.contended_piece_bytes) return 0;
+    return target_.draft.contention_transfers * bytes_of(s) * 2 * line_bytes_ / piece;
   }
 
-  // A tile that is accumulated in cache is read and written for every chunk of the reduction; what
-  // a cluster leaves to the one around it is written and read once.
+  // An attached buffer that a cache does not hold is written beyond it, each line after it was
+  // fetched: once, or for every chunk of a reduction that it accumulates. What reads it has it
+  // among its operands.
   double tile_traffic(const NestStage& stage, int64_t cache_bytes) const {
     const Stage& s = dag_[stage.stage];
     if (stage.scope != Scope::kLocal || stage.loops.empty()) return 0;
     const bool chunked = stage.loops[0].axis >= static_cast<int>(s.axes.size());
-    if (!chunked && !is_cluster(stage)) return 0;
     double bytes = static_cast<double>(dtype_bytes(s.dtype));
     for (const int64_t extent : stage.extents) bytes *= static_cast<double>(extent);
     if (bytes <= usable(cache_bytes)) return 0;

@@ -18,34 +18,43 @@ struct Footprint {
 // Share of a cache's sets that a box is spread over, which grows from its last dimension outwards.
 class SetShare {
  public:
+  // A line takes its set whatever is read of it.
+  explicit SetShare(double line_bytes) : covered_(line_bytes) {}
   // The box has `span` places along a dimension, so many bytes apart.
   void add(double span, int64_t stride_bytes) {
-    const int64_t apart = std::gcd(stride_bytes, kCpuModel.set_period_bytes);
-    const double places = std::min(span, static_cast<double>(kCpuModel.set_period_bytes / apart));
+    const int64_t apart = std::gcd(stride_bytes, kSetPeriodBytes);
+    const double places = std::min(span, static_cast<double>(kSetPeriodBytes / apart));
     const double further = (places - 1) * static_cast<double>(apart);
     covered_ = static_cast<double>(apart) >= covered_ ? covered_ * places : covered_ + further;
-    covered_ = std::min(covered_, static_cast<double>(kCpuModel.set_period_bytes));
+    covered_ = std::min(covered_, static_cast<double>(kSetPeriodBytes));
   }
-  double value(double line_bytes) const {
-    return std::max(covered_, line_bytes) / static_cast<double>(kCpuModel.set_period_bytes);
-  }
+  double value() const { return covered_ / static_cast<double>(kSetPeriodBytes); }
 
  private:
-  double covered_ = 1;  // bytes of the period
+  double covered_;  // bytes of the period
 };
+
+// Places of the span of an index that it takes while its iterators run over `spans`: all of a
+// window's, every second one of a stride that no window fills.
+double index_places(const Affine& index, std::span<const int64_t> spans, double span) {
+  double places = 1;
+  for (const auto& [var, coefficient] : index.terms)
+    places *= static_cast<double>(spans[var.value]);
+  return std::min(places, span);
+}
 
 // The box that iterators of these spans reach, in whole cache lines: a packed operand lies in the
 // order in which it is read, so there all of a line is used.
 Footprint touched(const SurroundedRead& read, std::span<const int64_t> spans) {
-  const auto& [access, producer, packing, iterators, loops, line_bytes] = read;
+  const auto& [access, producer, attached, packing, iterators, loops, line_bytes, streams] = read;
   const bool packed = packing != nullptr;
   double elements = 1;
-  SetShare share;
+  SetShare share(line_bytes);
   int64_t stride_bytes = dtype_bytes(producer.dtype);
   const double element_bytes = static_cast<double>(stride_bytes);
   for (size_t d = access.indices.size(); d-- > 0;) {
-    const double extent = static_cast<double>(producer.axes[d].extent);
-    double span = extent;
+    const double extent = static_cast<double>(read.extent(d));
+    double span = extent, places = extent;
     const std::optional<SteppedIndex>& stepped = access.stepped[d];
     if (access.indices[d] || stepped) {
       int64_t reach = index_span(stepped ? stepped->rest : *access.indices[d], spans);
@@ -54,14 +63,21 @@ Footprint touched(const SurroundedRead& read, std::span<const int64_t> spans) {
           reach += std::abs(q.coefficient) * ((spans[q.axis] - 1) / q.divisor);
       }
       span = std::min(extent, static_cast<double>(reach));
+      places = stepped ? span : index_places(*access.indices[d], spans, span);
     }
     const bool last = !packed && d + 1 == access.indices.size();
-    elements *= last ? std::min(std::max(span, line_bytes / element_bytes), extent) : span;
-    share.add(last ? span * static_cast<double>(stride_bytes) : span, last ? 1 : stride_bytes);
-    stride_bytes *= producer.axes[d].extent;
+    if (last) {
+      elements *= std::min(std::max(span, line_bytes / element_bytes), extent);
+      share.add(std::max(span * element_bytes / line_bytes, 1.0), static_cast<int64_t>(line_bytes));
+    } else {
+      elements *= places;
+      const double apart = places > 1 ? std::floor((span - 1) / (places - 1)) : 1;
+      share.add(places, stride_bytes * static_cast<int64_t>(apart));
+    }
+    stride_bytes *= read.extent(d);
   }
   const double bytes = elements * element_bytes;
-  return {bytes, packed ? bytes : bytes / share.value(line_bytes)};
+  return {bytes, packed ? bytes : bytes / share.value()};
 }
 
 // The outermost loop of which all that it touches fits.
@@ -76,13 +92,19 @@ size_t fitting_loop(std::span<const Operand> operands, size_t loops, double capa
   return fits;
 }
 
-// Bytes of an operand that stays only while loop `fits` runs.
+// Bytes of an operand that stays only while loop `fits` runs. What one iteration of the first loop
+// around it that moves it shares with the next one, lines or windows, is still there then: such a
+// loop brings what it touches once. One further out finds nothing of what it left.
 double fetched(const Operand& operand, std::span<const SurroundingLoop> loops, size_t fits) {
   double bytes = operand.bytes[fits];
   bool moved = false;
   for (size_t i = fits; i-- > 0;) {
-    moved = moved || operand.moves[i];
-    if (moved) bytes *= static_cast<double>(loops[i].extent);
+    if (moved) {
+      bytes *= static_cast<double>(loops[i].extent);
+    } else if (operand.moves[i]) {
+      bytes = operand.bytes[i];
+      moved = true;
+    }
   }
   return bytes;
 }
@@ -90,10 +112,11 @@ double fetched(const Operand& operand, std::span<const SurroundingLoop> loops, s
 }  // namespace
 
 Operand make_operand(const SurroundedRead& read) {
-  const Stage& producer = read.producer;
   const std::span<const SurroundingLoop> loops = read.loops;
   const size_t n = loops.size();
-  const double whole = static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
+  double whole = static_cast<double>(dtype_bytes(read.producer.dtype));
+  for (size_t d = 0; d < read.producer.axes.size(); ++d)
+    whole *= static_cast<double>(read.extent(d));
   Operand operand{
       std::vector<double>(n + 1), std::vector<double>(n + 1), 1, std::vector<bool>(n, false)};
   std::vector<int64_t> spans(read.iterators, 1);
@@ -170,10 +193,12 @@ std::vector<Step> steps_of(const Stage& producer, const PackSpec* packed) {
 }  // namespace
 
 double run_bytes(const SurroundedRead& read) {
-  const auto& [access, producer, packed, iterators, loops, line_bytes] = read;
+  const auto& [access, producer, attached, packed, iterators, loops, line_bytes, most_streams] =
+      read;
   const std::vector<Step> steps = steps_of(producer, packed);
   const auto element = static_cast<double>(dtype_bytes(producer.dtype));
   double run = 1, streams = 1;
+  bool go_on = false;  // the streams, with the next bytes of each
   // A tile's steps go around its lanes where they are packed the other way round.
   const bool of_terms = packed != nullptr && packed->blocks.size() > 1;
   std::vector<std::pair<double, double>> in_turns;  // strides and extents of the streams
@@ -203,16 +228,18 @@ double run_bytes(const SurroundedRead& read) {
     if (stride == 0 && loop.axis >= 0) continue;  // the same again
     const auto extent = static_cast<double>(loop.extent);
     if (stride == run) {
+      go_on = go_on || streams > 1;
       extend(extent);
-    } else if (stride > run && run * element <= line_bytes &&
-               streams * extent <= kCpuModel.streams_in_turns) {
+    } else if (stride > run && run * element <= line_bytes) {
       streams *= extent;
       if (of_terms) in_turns.emplace_back(stride, extent);
     } else {
       break;
     }
   }
-  return run * streams * element;
+  const double of_stream = std::max(run * element, line_bytes);
+  if (!go_on) return of_stream;
+  return streams <= most_streams ? of_stream * streams : line_bytes;
 }
 
 template <typename Extent>

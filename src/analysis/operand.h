@@ -31,10 +31,17 @@ struct SurroundingLoop {
 struct SurroundedRead {
   const Access& access;
   const Stage& producer;
-  const PackSpec* packing;  // of the producer; null: it is not packed
-  size_t iterators;         // of the stage that reads
+  const NestStage* attached;  // that computes a part of the producer at a time; null: it is whole
+  const PackSpec* packing;    // of the producer; null: it is not packed
+  size_t iterators;           // of the stage that reads
   std::span<const SurroundingLoop> loops;
-  double line_bytes;  // of a cache
+  double line_bytes;        // of a cache
+  double streams_in_turns;  // of lines, that prefetchers follow
+
+  /// Of the buffer along a dimension.
+  int64_t extent(size_t d) const {
+    return attached != nullptr ? attached->extents[d] : producer.axes[d].extent;
+  }
 };
 
 Operand make_operand(const SurroundedRead& read);

@@ -36,7 +36,7 @@ class TileLoads {
     if (shared == 0) return cycles;
     const double kept = tile_.count() + shared * taps_;
     const double spilled = std::max(0.0, kept - static_cast<double>(target_.vector_registers));
-    return cycles + kCpuModel.spill_cycles / taps_ * spilled;
+    return cycles + target_.draft.spill_cycles / taps_ * spilled;
   }
 
  private:
@@ -98,7 +98,7 @@ class TileLoads {
     const double spilled = std::max(0.0, kept - static_cast<double>(target_.vector_registers));
     const double taps =
         std::clamp(static_cast<double>(stage_.unroll_steps) / tile_.count(), 1.0, kTapsOfRun);
-    return runs * kCpuModel.spread_cycles + kCpuModel.spill_cycles / taps * spilled;
+    return runs * target_.draft.spread_cycles + target_.draft.spill_cycles / taps * spilled;
   }
 
   // Share of a tile's vectors whose lanes read at more than one place, where the vector axis counts
@@ -133,26 +133,25 @@ class TileLoads {
       rows *= static_cast<double>(loop.extent) * of_row;
       row_bytes = std::abs(stride) * bytes;
     }
-    const bool conflict =
-        row_bytes > 0 &&
-        std::fmod(row_bytes, static_cast<double>(kCpuModel.set_period_bytes)) == 0 &&
-        rows > kCpuModel.set_ways;
-    const double loads = rows * (conflict ? kCpuModel.set_conflict_factor : 1);
+    const bool conflict = row_bytes > 0 &&
+                          std::fmod(row_bytes, static_cast<double>(kSetPeriodBytes)) == 0 &&
+                          rows > target_.draft.set_ways;
+    const double loads = rows * (conflict ? target_.draft.set_conflict_factor : 1);
     double stride = tile_.vector_axis >= 0 ? stride_of(access, tile_.vector_axis) : 1;
     if (stride != 0 && packing_of(nest_, access.producer) != nullptr) stride = 1;
     const bool whole =
         tile_.lanes * tile_.terms * bytes >= static_cast<double>(target_.vector_bytes);
-    const double narrow = std::max(target_.loads_per_cycle, kCpuModel.narrow_per_cycle);
+    const double narrow = std::max(target_.loads_per_cycle, target_.draft.narrow_per_cycle);
     if (stride == 0 && is_spread(access)) return spread_cycles(rows * tile_.vectors);
     if (stride == 0) {
       const double parted = tile_.vector_axis >= 0 ? parted_vectors(access) : 0;
       const double values = tile_.vector_axis >= 0 ? broadcasts(access) : 1;
       return loads * ((1 - parted) * values / narrow +
-                      parted * tile_.vectors * tile_.lanes * kCpuModel.gather_cycles_per_lane);
+                      parted * tile_.vectors * tile_.lanes * target_.draft.gather_cycles_per_lane);
     }
     if (share < 1) shared += rows * tile_.vectors;
     if (stride == 1) return loads * tile_.vectors / (whole ? target_.loads_per_cycle : narrow);
-    return loads * tile_.vectors * tile_.lanes * kCpuModel.gather_cycles_per_lane;
+    return loads * tile_.vectors * tile_.lanes * target_.draft.gather_cycles_per_lane;
   }
 
   const LoopNest& nest_;
@@ -201,11 +200,11 @@ RegisterTile register_tile(const LoopNest& nest, const NestStage& stage) {
 double issued_per_cycle(const Target& target, const RegisterTile& tile) {
   const bool whole = tile.lanes * 4.0 >= static_cast<double>(target.vector_bytes);
   return whole ? target.fmas_per_cycle
-               : std::max(target.fmas_per_cycle, kCpuModel.narrow_per_cycle);
+               : std::max(target.fmas_per_cycle, target.draft.narrow_per_cycle);
 }
 
 double matrix_cycles(const Target& target, const RegisterTile& tile, double rate) {
-  const CpuModel& m = kCpuModel;
+  const CpuModel& m = target.draft;
   const double most_rows = tile.structure->tile_rows;
   const double sums = most_rows * tile.lanes / target.lanes(4);
   const double whole =

@@ -43,8 +43,7 @@ bool registers_fit(const StagePlan& root,
   if (anchor.structure->has_matrix()) {
     const int64_t tiles = rows * vectors + (rows > 1 ? vectors : 1),
                   in = anchor.structure->tile_vectors;
-    return in == 0 ? tiles + 1 <= kCpuModel.matrix_registers
-                   : in * tiles + 1 <= target.vector_registers;
+    return in == 0 ? tiles + 1 <= kMatrixRegisters : in * tiles + 1 <= target.vector_registers;
   }
   if (anchor.window) return 2 * rows * vectors <= target.vector_registers;
   return rows * vectors + vectors + 1 <= target.vector_registers;

@@ -91,7 +91,7 @@ constexpr FieldRow<DeviceAbstraction> kAbstractionFields[] = {
     {"reg_cap", &DeviceAbstraction::reg_cap, {1, 65536}},
 };
 // What is read and written by itself.
-constexpr std::string_view kOtherCpuFields[] = {"backend", "isa", "dots"},
+constexpr std::string_view kOtherCpuFields[] = {"backend", "isa", "dots", "draft"},
                            kOtherGpuFields[] = {"backend", "psa", "tensor_rates"};
 
 template <typename T>
@@ -226,6 +226,24 @@ Result<Unit> read_tensor_rates(const Json& rates, Gpu& gpu) {
   return Unit{};
 }
 
+constexpr double kLeastDraftNumber = 1e-3;  // formulas divide by some
+
+Result<Unit> read_draft(const Json& draft, CpuModel& model) {
+  if (!draft.is_object()) return Error("draft is ", draft.dump(), ", expected an object");
+  const auto checked = [&]() -> Result<Unit> {
+    TRY(check_names(draft, kCpuModelRows));
+    for (const CpuModelRow& row : kCpuModelRows) {
+      if (draft.contains(row.name))
+        TRY(read_field(draft.at(row.name),
+                       FieldRow<CpuModel>{row.name, row.field, {kLeastDraftNumber, row.most}},
+                       model));
+    }
+    return Unit{};
+  }();
+  if (!checked.ok()) return Error("draft: ", checked.error().message());
+  return Unit{};
+}
+
 Result<Target> cpu_from_json(const Json& json) {
   TRY_ASSIGN(const std::string mcpu, read_text(json, "mcpu"));
   TRY(check_names(json, kNameFields, kCpuFields, kOtherCpuFields));
@@ -242,6 +260,7 @@ Result<Target> cpu_from_json(const Json& json) {
   }
   drop_missing_dots(target);
   if (json.contains("dots")) TRY(read_dots(json.at("dots"), target));
+  if (json.contains("draft")) TRY(read_draft(json.at("draft"), target.draft));
   return target;
 }
 
@@ -354,6 +373,10 @@ Json target_to_json(const Target& target) {
     for (const DotRateRow& row : kDotRates) {
       if (has_dots(target, row)) json["dots"][row.name] = target.dots.*row.rate;
     }
+    for (const CpuModelRow& row : kCpuModelRows) {
+      if (target.draft.*row.field != CpuModel().*row.field)
+        json["draft"][row.name] = target.draft.*row.field;
+    }
     return json;
   }
   json["backend"] = backend_name(target.backend);
@@ -417,6 +440,7 @@ Result<Target> with_abstraction(Target target, const std::string& device) {
                                &Target::dram_bandwidth,
                                &Target::launch_s})
     target.*rate = other.*rate;
+  target.draft = other.draft;
   return target;
 }
 

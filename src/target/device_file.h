@@ -26,10 +26,11 @@ std::span<const DeviceFile> device_files();
 const DeviceFile* find_device_file(std::string_view name);
 
 /// A CPU: {"name", "mcpu"}, and any number of Target by its field's name; what it leaves out is
-/// that of the mcpu; "dots" is an object of DotRates. A GPU: {"name", "backend"} and any number of
-/// Gpu; what it leaves out is that of its "arch"; "psa" is an object, and its numbers are the
-/// device's where it leaves them out; the bandwidths of L2 and shared memory follow from that of
-/// memory and from the clock. The error names the field, what was found and what was expected.
+/// that of the mcpu; "dots" is an object of DotRates, "draft" one of CpuModel. A GPU: {"name",
+/// "backend"} and any number of Gpu; what it leaves out is that of its "arch"; "psa" is an object,
+/// and its numbers are the device's where it leaves them out; the bandwidths of L2 and shared
+/// memory follow from that of memory and from the clock. The error names the field, what was found
+/// and what was expected.
 Result<Target> target_from_json(const Json& json);
 /// What target_from_json reads back.
 Json target_to_json(const Target& target);
@@ -44,8 +45,8 @@ DeviceAbstraction abstraction_of(const Gpu& gpu);
 /// The device of a name in device_files(), or of a file by its path; the error lists the names.
 Result<Target> read_device(const std::string& device);
 /// `target` with the numbers of the analysis from another device (a name or a path): a GPU's
-/// Gpu::psa and drafted_as, a CPU's rates and launch_s. A GPU takes those of a GPU, a CPU those of
-/// a CPU; code, print and fingerprint stay as they are.
+/// Gpu::psa and drafted_as, a CPU's rates, launch_s and draft. A GPU takes those of a GPU, a CPU
+/// those of a CPU; code, print and fingerprint stay as they are.
 Result<Target> with_abstraction(Target target, const std::string& device);
 
 }  // namespace pruner

@@ -1,9 +1,12 @@
 // The numbers that the drafts (analysis/) and the limits of a schedule (space/) take a machine to
-// have beside those of its Target: alike for all devices of a kind, each with its unit and source.
+// have beside its caches and rates, each with its unit and source. A GPU's are alike for all GPUs.
+// A CPU's are part of its Target: these, or those that were fitted to programs measured on it
+// (dataset/draft_fit.h).
 //
 // - manuals: the vendors' optimization manuals; for GPUs the CUDA C++ Programming Guide
 // - fitted: by random search on 71 tasks of public K80 and V100 records (f378c86; docs/analysis.md)
 // - swept: set where bench/operator_sweep.py --drawn found the draft wrong (bench/results)
+// - draft_transfer: set by how well the draft chooses in bench/draft_transfer.py (Zen 5)
 // - cubins: held against the cubins of sampled candidates (11f475e; bench/results)
 // - judged: by who wrote it; the commit tells of no measurement
 #pragma once
@@ -17,7 +20,9 @@ struct CpuModel {
   double assumed_peak_flops = 50e9;  // of a core that nobody knows the peak of (judged, bc05b9d)
   // A step of a register tile.
   double fma_latency_cycles = 5;  // manuals: 4; a chain of just 4 leaves gaps (judged, c614492)
-  double narrow_per_cycle = 2;    // loads or operations below a vector, at least (swept, 0aac60a)
+  double window_instructions =
+      300;                      // that a core looks ahead (manuals: 224 to 512; draft_transfer)
+  double narrow_per_cycle = 2;  // loads or operations below a vector, at least (swept, 0aac60a)
   double gather_cycles_per_lane = 1;  // of a vector whose lanes lie apart (judged, bc05b9d)
   double spread_cycles = 0.6;         // of a run's elements over the lanes (measured, Zen 5)
   double spill_cycles = 3;        // to store and reload a vector without register (swept, 0061a58)
@@ -25,11 +30,11 @@ struct CpuModel {
   double prefetch_cycles = 0.5;   // of one prefetch (judged, e305651)
   double exposed_step_share = 0.15;  // of operations or loads, the shorter (judged, 70e4b9d)
   // One of matrix instructions (measured on sapphirerapids, 2026-11).
-  double least_matrix_rows = 9.3;  // fewer take as long
-  int64_t matrix_registers = 8;
+  double least_matrix_rows = 9.3;   // fewer take as long
   double matrix_l2_factor = 1.8;    // on bytes from L2, whose lines no prefetcher fetches ahead
   double matrix_store_cycles = 32;  // to store one and read it again
   // Loops around it.
+  double loop_cycles = 1;           // to count an iteration and go back (judged, 70e4b9d)
   double entry_cycles = 6;          // to enter a stage's loops (judged, 70e4b9d)
   double tile_cycles = 12;          // to begin and end a tile of a reduction (judged, bc05b9d)
   double accumulator_cycles = 1.5;  // more for each of its vectors (judged, bc05b9d)
@@ -37,20 +42,67 @@ struct CpuModel {
   double exposed_share = 0.25;      // of all terms but the longest (judged, 70e4b9d)
   // Caches.
   double usable_cache_share = 0.75;    // of bytes; neighbours evict the rest (judged, 70e4b9d)
-  int64_t set_period_bytes = 4096;     // sets x line of an x86 L1, 64 x 64 (manuals)
   double set_ways = 6;                 // of 8, beside what streams (judged, bc05b9d)
   double set_conflict_factor = 2.5;    // on loads of more rows in one set (judged, bc05b9d)
-  double run_start_lines = 6;          // that L3 brings while a new run starts (swept, 0061a58)
-  double parted_pair_factor = 2.5;     // lines fetched for each one used in time (judged, 8f18c7e)
+  double run_start_lines = 2;          // that L3 brings while a new run starts (draft_transfer)
+  double parted_pair_factor = 1.5;     // lines fetched for each one used in time (draft_transfer)
   double contended_piece_bytes = 512;  // where pieces have few ends (judged, 33bdcc3)
   double contention_transfers = 4;     // between cores for a contended line (judged, 33bdcc3)
   // Memory.
   double stream_start_bytes = 8192;  // that it brings while a new stream starts (judged, 7ea9e14)
   double most_starts = 1;            // of the stream's time, when starts overlap (judged, 19a9fcc)
   double streams_in_turns = 16;      // a line of each, that prefetchers follow (judged, 19a9fcc)
-  double prefetched_wait_share = 0.85;   // of the time, when code prefetches (judged, 33bdcc3)
-  double round_wait_share = 0.65;        // ... a round ahead (measured on sapphirerapids, 2026-11)
-  int64_t most_round_bytes = 512 << 10;  // of a round, beside the next one in L2 (judged)
+  double prefetched_wait_share = 0.85;  // of the time, when code prefetches (judged, 33bdcc3)
+  double round_wait_share = 0.65;       // ... a round ahead (measured on sapphirerapids, 2026-11)
+
+  bool operator==(const CpuModel&) const = default;
+};
+
+/// The same of every CPU: what code is made with, and formulas that no fit moves.
+inline constexpr int64_t kMatrixRegisters = 8;    // of AMX (Intel's manual)
+inline constexpr int64_t kSetPeriodBytes = 4096;  // sets x line of an x86 L1, 64 x 64 (manuals)
+inline constexpr int64_t kMostRoundBytes = 512 << 10;  // prefetched, beside the next in L2 (judged)
+
+/// A number of CpuModel by its name in device files, and whether a fit may move it: those of matrix
+/// instructions it may not, which few programs have.
+struct CpuModelRow {
+  const char* name;
+  double CpuModel::*field;
+  bool fitted = true;
+  double most = 1e12;  // of a share: 1
+};
+inline constexpr CpuModelRow kCpuModelRows[] = {
+    {"assumed_peak_flops", &CpuModel::assumed_peak_flops, false},
+    {"fma_latency_cycles", &CpuModel::fma_latency_cycles},
+    {"window_instructions", &CpuModel::window_instructions},
+    {"narrow_per_cycle", &CpuModel::narrow_per_cycle},
+    {"gather_cycles_per_lane", &CpuModel::gather_cycles_per_lane},
+    {"spread_cycles", &CpuModel::spread_cycles},
+    {"spill_cycles", &CpuModel::spill_cycles},
+    {"masked_step_factor", &CpuModel::masked_step_factor},
+    {"prefetch_cycles", &CpuModel::prefetch_cycles},
+    {"exposed_step_share", &CpuModel::exposed_step_share, true, 1},
+    {"least_matrix_rows", &CpuModel::least_matrix_rows, false},
+    {"matrix_l2_factor", &CpuModel::matrix_l2_factor, false},
+    {"matrix_store_cycles", &CpuModel::matrix_store_cycles, false},
+    {"loop_cycles", &CpuModel::loop_cycles},
+    {"entry_cycles", &CpuModel::entry_cycles},
+    {"tile_cycles", &CpuModel::tile_cycles},
+    {"accumulator_cycles", &CpuModel::accumulator_cycles},
+    {"most_unrolled", &CpuModel::most_unrolled},
+    {"exposed_share", &CpuModel::exposed_share, true, 1},
+    {"usable_cache_share", &CpuModel::usable_cache_share, true, 1},
+    {"set_ways", &CpuModel::set_ways},
+    {"set_conflict_factor", &CpuModel::set_conflict_factor},
+    {"run_start_lines", &CpuModel::run_start_lines},
+    {"parted_pair_factor", &CpuModel::parted_pair_factor},
+    {"contended_piece_bytes", &CpuModel::contended_piece_bytes},
+    {"contention_transfers", &CpuModel::contention_transfers},
+    {"stream_start_bytes", &CpuModel::stream_start_bytes},
+    {"most_starts", &CpuModel::most_starts},
+    {"streams_in_turns", &CpuModel::streams_in_turns},
+    {"prefetched_wait_share", &CpuModel::prefetched_wait_share, true, 1},
+    {"round_wait_share", &CpuModel::round_wait_share, true, 1},
 };
 
 /// A GPU: registers are of a thread, instructions and cycles of a multiprocessor unless said.
@@ -104,7 +156,6 @@ struct GpuModel {
   double l2_miss_share = 0.25;          // of repeated reads beyond L2's size (judged, cc9e18f)
 };
 
-inline constexpr CpuModel kCpuModel;
 inline constexpr GpuModel kGpuModel;
 
 }  // namespace pruner

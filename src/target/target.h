@@ -10,6 +10,7 @@
 
 #include "support/result.h"
 #include "target/backend.h"
+#include "target/machine_model.h"
 
 namespace pruner {
 
@@ -114,6 +115,7 @@ struct Target {
   double l3_bandwidth = 0;
   double dram_bandwidth = 0;  // bytes/s of the machine
   double launch_s = 1.5e-6;   // time that a parallel loop takes to fork and join
+  CpuModel draft;             // what the draft takes this CPU to do beside
 
   Gpu gpu;                                // where is_gpu()
   std::shared_ptr<const Gpu> drafted_as;  // --psa: the GPU whose numbers the draft takes

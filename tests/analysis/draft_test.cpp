@@ -152,7 +152,7 @@ TEST(Draft, StreamsPackedTermsOnce) {
   }
   ASSERT_EQ(least.size(), 2u);  // in registers and in cache, of tiles
   for (const auto& [name, bytes] : least) {
-    EXPECT_GE(bytes, kCpuModel.round_wait_share * kWeightBytes) << name;  // a round ahead
+    EXPECT_GE(bytes, CpuModel().round_wait_share * kWeightBytes) << name;  // a round ahead
     EXPECT_LE(bytes, 1.1 * kWeightBytes) << name;
   }
 }

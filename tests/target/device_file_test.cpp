@@ -72,6 +72,34 @@ TEST(DeviceFile, NamesWhatIsWrongWithTheRatesOfUnits) {
   EXPECT_TRUE(with("haswell", R"({"int8_tile": 0})").ok());
 }
 
+TEST(DeviceFile, HasTheNumbersOfADraft) {
+  const Result<Target> fitted = read(
+      R"({"name": "box", "mcpu": "haswell", "draft": {"spill_cycles": 4.5, "exposed_share": 1}})");
+  ASSERT_TRUE(fitted.ok()) << fitted.error().message();
+  EXPECT_EQ(fitted->draft.spill_cycles, 4.5);
+  EXPECT_EQ(fitted->draft.exposed_share, 1);
+  EXPECT_EQ(fitted->draft.entry_cycles, CpuModel().entry_cycles) << "of which nothing is said";
+  const Json json = target_to_json(*fitted);
+  EXPECT_EQ(json.at("draft").size(), 2) << "what is the usual one is not written";
+  const Result<Target> again = target_from_json(json);
+  ASSERT_TRUE(again.ok()) << again.error().message();
+  EXPECT_EQ(again->draft, fitted->draft);
+  EXPECT_FALSE(target_to_json(*read(R"({"name": "a", "mcpu": "haswell"})")).contains("draft"));
+}
+
+TEST(DeviceFile, NamesWhatIsWrongWithTheNumbersOfADraft) {
+  const auto with = [](const char* draft) {
+    return read(fmt::format(R"({{"name": "a", "mcpu": "haswell", "draft": {}}})", draft).c_str());
+  };
+  EXPECT_ERROR(with("2"), "draft is 2, expected an object");
+  EXPECT_ERROR(with(R"({"spill_cycle": 1})"),
+               "draft: unknown field \"spill_cycle\", expected one of");
+  EXPECT_ERROR(with(R"({"spill_cycles": 0})"), "draft: spill_cycles is 0, expected a number from");
+  EXPECT_ERROR(with(R"({"spill_cycles": "1"})"), "draft: spill_cycles is \"1\", expected a number");
+  EXPECT_ERROR(with(R"({"exposed_share": 1.5})"),
+               "draft: exposed_share is 1.5, expected a number from 0.001 to 1");
+}
+
 TEST(DeviceFile, OverridesWhatTheArchHas) {
   const Result<Target> target = read(
       R"({"name": "box", "backend": "cuda", "arch": "sm_89", "sms": 10, "l2_bytes": 1000,

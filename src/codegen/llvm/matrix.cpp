@@ -111,7 +111,7 @@ bool Emitter::add_to_tile(const MatrixNest& nest) {
   const int m = program_[nest.store->buffer].rows, n = nest.lanes->lanes * bytes;
   const int k = static_cast<int>(count) * bytes;
   const size_t sums = registers_[nest.store->buffer.value].size();
-  const size_t most = std::max(static_cast<size_t>(kCpuModel.matrix_registers), sums + 2) - sums;
+  const size_t most = std::max(static_cast<size_t>(kMatrixRegisters), sums + 2) - sums;
   Value* left = operand_tile(a->tensor, rows.first, rows.row, m, k, most);
   Value* right = operand_tile(b->tensor, steps.first, steps.step, static_cast<int>(count), n, most);
   const llvm::Intrinsic::ID id =
