@@ -21,6 +21,7 @@ struct Pending {
   std::string target, device;
   std::optional<Gpu> gpu = {};
   ProgramFeatures features = {};
+  LoopNest nest = {};
   double draft_score = 0;
   std::string failed = {};  // why there is no program
 };
@@ -91,7 +92,7 @@ class Reader {
   void flush() {
     parallel_for(static_cast<int64_t>(pending_.size()), options_.jobs, [&](int64_t i) {
       Pending& pending = pending_[i];
-      const Result<RecordedProgram> program = programs_.read(pending.record);
+      Result<RecordedProgram> program = programs_.read(pending.record);
       if (!program.ok()) {
         pending.failed = program.error().message();
         return;
@@ -100,6 +101,7 @@ class Reader {
       pending.features.primitives = program->primitives;
       if (pending.features.rows.empty()) pending.failed = "no buffer is stored to";
       if (options_.form) draft(*program, pending);
+      if (options_.nests) pending.nest = std::move(program->nest);
     });
     for (Pending& pending : pending_) keep(std::move(pending));
     pending_.clear();
@@ -142,6 +144,7 @@ class Reader {
     place = {true, found->second, pooled.size(), record.origin == "final"};
     pooled.features.push_back(std::move(pending.features));
     pooled.draft_scores.push_back(pending.draft_score);
+    if (options_.nests) pooled.nests.push_back(std::move(pending.nest));
     pooled.programs.push_back(program_hash(record));
     pooled.trials.push_back(
         {measured_s(record).value_or(kFailedCost), record.result.build_s + record.result.run_s});

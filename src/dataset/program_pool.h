@@ -30,6 +30,7 @@ struct PooledTask {
   std::vector<double> draft_scores = {};  // higher is faster; 0 where there is no draft
   std::vector<uint64_t> programs = {};    // hashes of what was done to the task
   std::vector<PooledTrial> trials = {};
+  std::vector<LoopNest> nests = {};  // of our programs, if asked, while their RecordedPrograms live
 
   size_t size() const { return trials.size(); }
   double best_s() const;  // kFailedCost when all failed
@@ -56,6 +57,7 @@ struct PoolOptions {
       {};  // whose numbers the draft takes; nullopt: those of each record's own
   std::optional<DraftForm> form = DraftForm::kOurs;  // nullopt: there are no draft scores
   Penalties penalties = {};                          // that a GPU's draft counts
+  bool nests = false;                                // whether tasks keep them
   int jobs = 1;
 };
 

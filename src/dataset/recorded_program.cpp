@@ -73,14 +73,16 @@ Result<RecordedProgram> RecordedPrograms::read_own(const Record& record) {
   const std::optional<Candidate> candidate = resolve(own->space, record);
   if (!candidate)
     return Error("sketch ", record.sketch_name, " has no such candidate in this version");
-  const LoopNest nest = make_loop_nest(own->space, *candidate);
+  LoopNest nest = make_loop_nest(own->space, *candidate);
   RecordedProgram program{make_statements(nest),
                           names_of(*nest.dag),
                           task_flags(own->task.dag),
                           primitives(ansor::steps_of(own->space, *candidate)),
-                          0};
+                          0,
+                          {}};
   if (draft_ && !own->task.target.is_gpu())
     program.cpu_draft_s = draft_latency_s(nest, own->task.target, *draft_);
+  program.nest = std::move(nest);
   return program;
 }
 
@@ -96,7 +98,8 @@ Result<RecordedProgram> RecordedPrograms::read_steps(const Record& record) {
                           names_of(nest.structure->dag),
                           flags_of(nest.structure),
                           primitives(steps),
-                          0};
+                          0,
+                          {}};
   const std::string beyond = gpu_limit(program.statements, gpu_of_record(record.hardware));
   if (!beyond.empty()) return Error(beyond);
   return program;

@@ -14,6 +14,7 @@
 #include "analysis/penalty.h"
 #include "ansor/workload_table.h"
 #include "record/record.h"
+#include "space/loop_nest.h"
 
 namespace pruner {
 
@@ -23,6 +24,7 @@ struct RecordedProgram {
   TaskFlags flags{};
   std::vector<int32_t> primitives;  // of the record's steps, or of what our candidate decided
   double cpu_draft_s = 0;  // of a candidate of ours on a CPU: the draft's prediction; 0: another's
+  LoopNest nest;           // of a candidate of ours, while its RecordedPrograms live
 
   bool is_gpu() const;
 };

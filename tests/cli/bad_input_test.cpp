@@ -466,6 +466,12 @@ TEST_F(BadInput, Devices) {
   expect_words(fail(small({"compile"}, {"--psa", "a100"})),
                {"--psa", "\"a100\" is a GPU", "expected a file of a CPU or one of: epyc_9004"});
   expect_words(fail(small({"compile"}, {"--psa", bad})), {"--psa", bad, "sms"});
+  expect_words(fail({"device", "fit"}), {"device fit: no file is named"});
+  const std::string none = write("none.json", "{}\n");
+  expect_words(fail({"device", "fit", "--records", none}), {none});
+  expect_words(fail({"device", "fit", "--records", none, "--hold-out", "("}), {"--hold-out", "("});
+  expect_words(fail({"device", "fit", "--records", none, "--judge", "-o", dir + "/fit.json"}),
+               {"--judge", "-o"});
   setenv("OCL_ICD_VENDORS", dir.c_str(), 1);  // where drivers are registered: none is
   expect_words(fail({"device", "probe", "--target", "opencl"}), {"--target: no OpenCL", "install"});
   unsetenv("OCL_ICD_VENDORS");
