@@ -12,8 +12,9 @@ draft alone. A program counts with its least time: other users of the processor 
 are kept for each kind of machine, compressed, in bench/data.
 
 `report` shows for each family how fast the best of the draft's first k programs is beside the best of all, that
-number for k programs drawn at random, and the share of pairs that the draft has in the right order; then the ten
-operators at which its first program is furthest from the best, with the term of its formula that is wrong there.
+number for k programs drawn at random, and the share of pairs that the draft has in the right order; what a draft
+would have that knew each program's time in the other pass, which is all that can be had of noisy times; then the ten
+operators at which the draft's first program is furthest from the best, with the number of its formula that is wrong.
 """
 import argparse
 import gzip
@@ -164,19 +165,43 @@ def fit(args, files, *more):
     return {tuple(task["name"].split(" on ", 1)): task for task in said["tasks"]}, said.get("factors", {})
 
 
-def first_over_best(path):
-    """By operator: the time of the schedule that is chosen without a trial over the least of all programs."""
+def read_times(path):
+    """By operator: (origin, program, seconds) of what was measured, in that order."""
     times = {}
     for line in gzip.decompress(path.read_bytes()).decode().splitlines():
         record = json.loads(line)
+        about, costs = record["p"], sorted(record["r"][0])
         if record["r"][1] == 0:
-            times.setdefault(record["p"]["task"], []).append(
-                (record["p"]["origin"], statistics.fmean(record["r"][0])))
+            program = about["sketch"] + json.dumps(about["decisions"])
+            times.setdefault(about["task"], []).append((about["origin"], program, costs[len(costs) // 4]))
+    return times
+
+
+def of_other_pass(times):
+    """Best of 1, best of 10 and pairs of a draft that knows the time of each uniform program in the first pass, judged
+    by the second; means over the operators."""
+    qualities = []
+    for of in times.values():
+        twice = {}
+        for origin, program, seconds in of:
+            if origin == "collect":
+                twice.setdefault(program, []).append(seconds)
+        both = sorted(pair for pair in twice.values() if len(pair) == 2)
+        if len(both) < 10:
+            continue
+        best = min(second for _, second in both)
+        pairs = [(a[0] < b[0]) == (a[1] < b[1]) for i, a in enumerate(both) for b in both[:i]]
+        qualities.append((best / both[0][1], best / min(second for _, second in both[:10]), statistics.fmean(pairs)))
+    return [statistics.fmean(values) for values in zip(*qualities)]
+
+
+def first_over_best(times):
+    """By operator: the time of the schedule that is chosen without a trial over the least of all programs."""
     found = {}
     for text, of in times.items():
-        first = next((seconds for origin, seconds in of if origin not in ("collect", "final")), None)
+        first = next((seconds for origin, _, seconds in of if origin not in ("collect", "final")), None)
         if first:
-            found[text] = first / min(seconds for _, seconds in of)
+            found[text] = first / min(seconds for _, _, seconds in of)
     return found
 
 
@@ -202,7 +227,10 @@ def report(args, families):
         tasks, _ = fit(args, [path], "--judge")
         print(f"\n{path.name}\n")
         table(tasks, families, "prior", "family")
-        first = first_over_best(path)
+        times = read_times(path)
+        if known := of_other_pass(times):
+            print("\nby the other pass' times: best of 1 {:.3f}, best of 10 {:.3f}, pairs {:.3f}".format(*known))
+        first = first_over_best(times)
         if first:
             print(f"\nfirst trial over the best program: median {statistics.median(first.values()):.3f}, "
                   f"greatest {max(first.values()):.3f} ({max(first, key=first.get)})\n")
