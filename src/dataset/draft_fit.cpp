@@ -100,8 +100,9 @@ Target scaled(Target target, const DraftFactors& factors) {
   return target;
 }
 
-DraftQuality draft_quality(const DraftedTask& task) {
-  const std::vector<double> drafts = drafted(task, task.target);
+/// draft_quality() with the numbers of `target`.
+static DraftQuality quality_with(const DraftedTask& task, const Target& target) {
+  const std::vector<double> drafts = drafted(task, target);
   const size_t n = drafts.size();
   std::vector<size_t> order(n);
   std::iota(order.begin(), order.end(), 0);
@@ -136,6 +137,8 @@ DraftQuality draft_quality(const DraftedTask& task) {
   return quality;
 }
 
+DraftQuality draft_quality(const DraftedTask& task) { return quality_with(task, task.target); }
+
 WrongNumber wrong_number(const DraftedTask& task) {
   constexpr double kAlike = 0.005;  // choices whose best of 1 differs by less
   WrongNumber wrong{"", 1, draft_quality(task).best_1};
@@ -145,9 +148,9 @@ WrongNumber wrong_number(const DraftedTask& task) {
     for (const double factor : {0.25, 0.5, 0.7, 1.4, 2.0, 4.0}) {
       DraftFactors factors(numbers.size(), 1);
       factors[i] = factor;
-      DraftedTask changed{task.name, scaled(task.target, factors), task.nests, task.seconds};
-      const double best_1 = draft_quality(changed).best_1;
-      const double loss = task_loss(changed, changed.target);
+      const Target changed = scaled(task.target, factors);
+      const double best_1 = quality_with(task, changed).best_1;
+      const double loss = task_loss(task, changed);
       const bool alike = !wrong.name.empty() && best_1 > wrong.best_1 - kAlike && loss < least;
       if (best_1 < wrong.best_1 + kAlike && !alike) continue;
       least = loss;

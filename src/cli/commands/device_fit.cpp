@@ -154,6 +154,11 @@ Result<int> Fit::run(const Invocation& call) const {
   ansor::WorkloadTable workloads;
   RecordedPrograms programs(workloads);
   TRY_ASSIGN(const std::vector<DraftedTask> tasks, read_tasks(programs));
+  const auto of_first = [&](const DraftedTask& task) {
+    return print(task.target) == print(tasks[0].target);
+  };
+  if (!file.empty() && !std::ranges::all_of(tasks, of_first))
+    return Error("device fit: -o is of one kind of machine, and the records are of several");
   std::vector<JudgedTask> judged(tasks.size());
   std::vector<DraftedTask> fitted;
   for (size_t i = 0; i < tasks.size(); ++i) {
@@ -166,8 +171,9 @@ Result<int> Fit::run(const Invocation& call) const {
     fit = fit_draft(fitted, stiffness, jobs);
   }
   for (size_t i = 0; i < tasks.size(); ++i) {
-    judged[i].prior = draft_quality(tasks[i]);
+    judged[i].prior = judged[i].fitted = draft_quality(tasks[i]);
     judged[i].wrong = wrong_number(tasks[i]);
+    if (judge) continue;
     DraftedTask with_fit = tasks[i];
     with_fit.target = scaled(tasks[i].target, fit.factors);
     judged[i].fitted = draft_quality(with_fit);
