@@ -468,7 +468,7 @@ TEST_F(BadInput, Devices) {
   expect_words(fail(small({"compile"}, {"--psa", bad})), {"--psa", bad, "sms"});
   expect_words(fail({"device", "fit"}), {"device fit: no file is named"});
   const std::string none = write("none.json", "{}\n");
-  expect_words(fail({"device", "fit", "--records", none}), {none});
+  expect_words(fail({"device", "fit", "--records", none}), {"--records", "no program"});
   expect_words(fail({"device", "fit", "--records", none, "--hold-out", "("}), {"--hold-out", "("});
   expect_words(fail({"device", "fit", "--records", none, "--judge", "-o", dir + "/fit.json"}),
                {"--judge", "-o"});

@@ -226,7 +226,7 @@ TEST(ParseCommandLine, FindsCommandsOfTwoWords) {
   EXPECT_EQ(parse({"device", "list"})->command->name, "device list");
   EXPECT_ERROR(
       parse({"device"}),
-      "device: a second word is missing: list, host, show or probe; see pruner device --help");
+      "device: a second word is missing: list, host, show, probe or fit; see pruner device --help");
   // Older names.
   for (const char* word : {"list", "host"}) EXPECT_TRUE(parse({"devices", word}).ok());
   EXPECT_TRUE(parse({"devices"}).ok());

@@ -55,7 +55,10 @@ struct Fit {
 Result<std::vector<DraftedTask>> Fit::read_tasks(RecordedPrograms& programs) const {
   TRY_ASSIGN(const std::vector<RecordPath> files, read_record_paths(records, "device fit"));
   const PoolOptions options{.nests = true, .jobs = jobs};
-  TRY_ASSIGN(ProgramPool pool, read_program_pool(files, programs, options));
+  Result<ProgramPool> read = read_program_pool(files, programs, options);
+  if (!read.ok()) return Error("device fit --records: ", read.error().message());
+  ProgramPool& pool = *read;
+  TRY(check_intact(pool.summary, files));
   warn_of_pool(pool);
   std::vector<DraftedTask> tasks;
   for (PooledTask& pooled : pool.tasks) {
