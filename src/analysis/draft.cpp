@@ -327,15 +327,16 @@ class Analyzer {
   }
 
   // A line is fetched before it is written and goes back later, to the last cache or, where that
-  // does not hold all of the kernel, to memory; unless it streams past them.
+  // does not hold all of the kernel, to memory; unless it streams past them. What would have stayed
+  // in the last cache is then fetched from memory by who reads it next.
   void add_stores(const NestStage& stage, int vector, StageSymbols& out) const {
     const Stage& s = dag_[stage.stage];
     const double bytes = bytes_of(s);
     const bool root = !stage.at.valid();
-    if (s.output && stage.streaming) out.dram_bytes += bytes;
+    const bool stays = kernel_bytes() <= usable(target_.l3_bytes);
+    if (s.output && stage.streaming) out.dram_bytes += (stays ? 2 : 1) * bytes;
     const bool workspace = root && stage.scope == Scope::kWorkspace;
-    if (s.output && !stage.streaming)
-      (kernel_bytes() > usable(target_.l3_bytes) ? out.dram_bytes : out.l3_bytes) += 2 * bytes;
+    if (s.output && !stage.streaming) (stays ? out.l3_bytes : out.dram_bytes) += 2 * bytes;
     if (workspace && bytes > usable(target_.l3_bytes)) out.dram_bytes += 2 * bytes;
     if (workspace && bytes > usable(target_.l2_bytes * target_.threads)) out.l3_bytes += 2 * bytes;
     if (root && stage.scope != Scope::kRegister) out.l3_bytes += contended_bytes(stage, vector);
