@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "analysis/draft.h"
+#include "model/metrics.h"
 #include "support/parallel_for.h"
 
 namespace pruner {
 
 namespace {
 
-constexpr double kSoftness = 0.05;    // of ln drafted: programs so close are chosen alike
+constexpr double kSoftness = 0.05;    // programs whose ln drafted are so close are chosen alike
 constexpr double kErrorShare = 0.25;  // of the error in the loss, beside the time lost
 constexpr double kMostMoved = 8;      // the factor that a number is moved by, at most
 constexpr int kLeastRounds = 4, kMostRounds = 12;  // over all numbers
@@ -25,9 +25,13 @@ std::vector<double> drafted(const DraftedTask& task, const Target& target) {
 
 double best_of(const DraftedTask& task) { return *std::ranges::min_element(task.seconds); }
 
+/// The best time over that of the program which is drafted fastest.
+double first_choice(const DraftedTask& task, const std::vector<double>& drafts) {
+  return best_of(task) / task.seconds[std::ranges::min_element(drafts) - drafts.begin()];
+}
+
 /// The loss of one task (draft_fit.h).
-double task_loss(const DraftedTask& task, const Target& target) {
-  const std::vector<double> drafts = drafted(task, target);
+double task_loss(const DraftedTask& task, const std::vector<double>& drafts) {
   const double best = best_of(task), first = *std::ranges::min_element(drafts);
   double chosen = 0, lost = 0;
   double weights = 0, mean = 0, square = 0;
@@ -54,7 +58,8 @@ class Loss {
 
   double operator()(const DraftFactors& factors) {
     parallel_for(static_cast<int64_t>(tasks_.size()), jobs_, [&](int64_t i) {
-      of_[i] = task_loss(tasks_[i], scaled(tasks_[i].target, factors));
+      const Target target = scaled(tasks_[i].target, factors);
+      of_[i] = task_loss(tasks_[i], drafted(tasks_[i], target));
     });
     double sum = 0, moved = 0;
     for (const double loss : of_) sum += loss;
@@ -100,31 +105,20 @@ Target scaled(Target target, const DraftFactors& factors) {
   return target;
 }
 
-/// draft_quality() with the numbers of `target`.
-static DraftQuality quality_with(const DraftedTask& task, const Target& target) {
-  const std::vector<double> drafts = drafted(task, target);
+DraftQuality draft_quality(const DraftedTask& task) {
+  const std::vector<double> drafts = drafted(task, task.target);
   const size_t n = drafts.size();
-  std::vector<size_t> order(n);
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return drafts[i]; });
   const double best = best_of(task);
-  DraftQuality quality;
-  const size_t ten = std::min<size_t>(n, 10);
-  double least = task.seconds[order[0]];
-  quality.best_1 = best / least;
-  for (size_t k = 0; k < ten; ++k) least = std::min(least, task.seconds[order[k]]);
-  quality.best_10 = best / least;
-  // The least of ten draws without replacement is the i-th fastest with the chance that it is drawn
-  // and none of the i faster ones.
-  std::vector<double> times = task.seconds;
-  std::ranges::sort(times);
-  quality.random_10 = 0;
-  double none_before = 1;  // that none of the first i is drawn
-  for (size_t i = 0; i + ten <= n; ++i) {
-    const double drawn = static_cast<double>(ten) / static_cast<double>(n - i);
-    quality.random_10 += none_before * drawn * best / times[i];
-    none_before *= 1 - drawn;
+  std::vector<float> scores, labels;
+  for (size_t i = 0; i < n; ++i) {
+    scores.push_back(static_cast<float>(1 / drafts[i]));
+    labels.push_back(static_cast<float>(best / task.seconds[i]));
   }
+  constexpr int64_t kKept = 10;
+  const TaskMetrics metrics = task_metrics(scores, labels, task.seconds, kKept);
+  DraftQuality quality{.best_1 = best / metrics.top_s[0],
+                       .best_10 = best / metrics.best_k_s[0],
+                       .random_10 = metrics.random_best_k[0]};
   int64_t right = 0, all = 0;
   for (size_t i = 0; i < n; ++i) {
     for (size_t j = i + 1; j < n; ++j) {
@@ -137,20 +131,18 @@ static DraftQuality quality_with(const DraftedTask& task, const Target& target) 
   return quality;
 }
 
-DraftQuality draft_quality(const DraftedTask& task) { return quality_with(task, task.target); }
-
 WrongNumber wrong_number(const DraftedTask& task) {
   constexpr double kAlike = 0.005;  // choices whose best of 1 differs by less
-  WrongNumber wrong{"", 1, draft_quality(task).best_1};
-  double least = task_loss(task, task.target);
+  const std::vector<double> usual = drafted(task, task.target);
+  WrongNumber wrong{"", 1, first_choice(task, usual)};
+  double least = task_loss(task, usual);
   const std::span<const DraftNumber> numbers = draft_numbers();
   for (size_t i = 0; i < numbers.size(); ++i) {
     for (const double factor : {0.25, 0.5, 0.7, 1.4, 2.0, 4.0}) {
       DraftFactors factors(numbers.size(), 1);
       factors[i] = factor;
-      const Target changed = scaled(task.target, factors);
-      const double best_1 = quality_with(task, changed).best_1;
-      const double loss = task_loss(task, changed);
+      const std::vector<double> drafts = drafted(task, scaled(task.target, factors));
+      const double best_1 = first_choice(task, drafts), loss = task_loss(task, drafts);
       const bool alike = !wrong.name.empty() && best_1 > wrong.best_1 - kAlike && loss < least;
       if (best_1 < wrong.best_1 + kAlike && !alike) continue;
       least = loss;
