@@ -29,6 +29,10 @@ class Analyzer {
         line_bytes_(static_cast<double>(target.cache_line_bytes)) {
     const double known = target.peak_flops,
                  peak = known > 0 ? known : target_.draft.assumed_peak_flops;
+    for (const Stage& stage : dag_.stages) {
+      if ((stage.is_placeholder() && !stage.constant) || stage.output)
+        kernel_bytes_ += bytes_of(stage);
+    }
     cycle_s_ = 2.0 * target.lanes(4) * target.fmas_per_cycle / peak;
   }
 
@@ -317,15 +321,6 @@ class Analyzer {
     return i > 0 && operands_.back().bytes[i] <= static_cast<double>(kMostRoundBytes);
   }
 
-  // Bytes of what the kernel reads and writes: what its last cache would have to hold.
-  double kernel_bytes() const {
-    double bytes = 0;
-    for (const Stage& stage : dag_.stages) {
-      if ((stage.is_placeholder() && !stage.constant) || stage.output) bytes += bytes_of(stage);
-    }
-    return bytes;
-  }
-
   // A line is fetched before it is written and goes back later, to the last cache or, where that
   // does not hold all of the kernel, to memory; unless it streams past them. What would have stayed
   // in the last cache is then fetched from memory by who reads it next.
@@ -333,7 +328,7 @@ class Analyzer {
     const Stage& s = dag_[stage.stage];
     const double bytes = bytes_of(s);
     const bool root = !stage.at.valid();
-    const bool stays = kernel_bytes() <= usable(target_.l3_bytes);
+    const bool stays = kernel_bytes_ <= usable(target_.l3_bytes);
     if (s.output && stage.streaming) out.dram_bytes += (stays ? 2 : 1) * bytes;
     const bool workspace = root && stage.scope == Scope::kWorkspace;
     if (s.output && !stage.streaming) (stays ? out.l3_bytes : out.dram_bytes) += 2 * bytes;
@@ -403,6 +398,7 @@ class Analyzer {
   const Penalties penalties_;
   const double line_bytes_;
   double cycle_s_;
+  double kernel_bytes_ = 0;  // read and written: what the last cache would have to hold
   std::vector<SurroundingLoop> loops_;
   std::vector<Operand> operands_;
 };
