@@ -77,7 +77,7 @@ struct FusedNode : NodeCompute {
   std::map<std::string, size_t> input_places, output_places;
 
  private:
-  using Shapes = std::map<std::string, std::vector<int64_t>>;  // by the input's name
+  using Shapes = std::map<std::string, std::vector<int64_t>>;  // an input's by its name
 
   Result<std::shared_ptr<Instances>> module_for(const Shapes& shapes);
   Result<Unit> run(Module& module, const Shapes& shapes, KernelContext* context);
@@ -111,7 +111,7 @@ Result<std::vector<int64_t>> FusedNode::shape_of(const Value* value) const {
 }
 
 Result<Unit> FusedNode::run(KernelContext* context) {
-  Shapes shapes;  // of a part whose shapes are not all known
+  Shapes shapes;  // this run's, where the part's are not all known
   for (const NamedType& input : part->inputs()) {
     if (part->is_static()) break;
     TRY_ASSIGN(const size_t place, place_of(input_places, input.name.c_str()));

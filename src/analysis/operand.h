@@ -31,14 +31,14 @@ struct SurroundingLoop {
 struct SurroundedRead {
   const Access& access;
   const Stage& producer;
-  const NestStage* attached;  // that computes a part of the producer at a time; null: it is whole
-  const PackSpec* packing;    // of the producer; null: it is not packed
-  size_t iterators;           // of the stage that reads
+  const NestStage* attached;  // it computes a part of the producer at a time; null: it is whole
+  const PackSpec* packing;    // how the producer is packed; null: it is not
+  size_t iterators;           // the reading stage's
   std::span<const SurroundingLoop> loops;
-  double line_bytes;        // of a cache
-  double streams_in_turns;  // of lines, that prefetchers follow
+  double line_bytes;        // a cache's
+  double streams_in_turns;  // most streams that prefetchers follow, a line of each in turns
 
-  /// Of the buffer along a dimension.
+  /// The buffer's, along a dimension.
   int64_t extent(size_t d) const {
     return attached != nullptr ? attached->extents[d] : producer.axes[d].extent;
   }

@@ -24,8 +24,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kAttempts = 5;     // to find a quiet moment, after waits of 5, 10, 20, 40 ms
 constexpr double kQuiet = 0.95;  // a probe below this part of the best is not one
-constexpr double kQuietRestore =
-    1.4;  // nor is one at which restoring the caches takes so much longer
+// Nor is a moment at which restoring the caches takes so many times as long.
+constexpr double kQuietRestore = 1.4;
 constexpr size_t kFewRestores = 5;
 constexpr double kProbeS = 0.0005;
 constexpr double kNear = 1.05;  // of the best: worth all repeats

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "golden.h"
-#include "search/search.h"
 #include "space/operator_task.h"
 
 namespace pruner {
@@ -80,7 +79,6 @@ TEST(NearestSchedules, SayNothingOfInstructionsThatTheirMachineLacks) {
   EXPECT_TRUE(found->same_task);
 }
 
-// One tile for each of two threads is no schedule for 64.
 /// A candidate whose loops give two threads work, and no more.
 Candidate of_two_parts(const Space& space) {
   Rng rng(1);
@@ -90,10 +88,11 @@ Candidate of_two_parts(const Space& space) {
     const NestStage& root = nest.stages.back();
     int64_t parts = 1;
     for (int i = 0; i < root.parallel_loops; ++i) parts *= root.loops[i].extent;
-    if (parts == 2) return candidate;
+    if (parts == 2 && is_legal(space, candidate)) return candidate;
   }
 }
 
+// One tile for each of two threads is no schedule for 64.
 TEST(NearestSchedules, SayNothingOfWhatLeavesThreadsWithoutWork) {
   const std::string op = "matmul 512 512 512";
   Task task = operator_task(op);
