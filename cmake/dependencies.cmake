@@ -15,13 +15,15 @@ find_library(XXHASH_LIBRARY xxhash REQUIRED)
 find_path(ZIP_INCLUDE_DIR zip.h REQUIRED) # the CMake package of Debian 12 asks for libzip's programs
 find_library(ZIP_LIBRARY zip REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(zstd REQUIRED)
 
 add_library(pruner_base INTERFACE)
 add_library(pruner::base ALIAS pruner_base)
 target_include_directories(pruner_base SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR}
                                                            ${ZIP_INCLUDE_DIR})
 target_link_libraries(pruner_base INTERFACE nlohmann_json::nlohmann_json fmt::fmt spdlog::spdlog
-                      tl::expected ${XXHASH_LIBRARY} ${ZIP_LIBRARY} ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
+                      tl::expected ${XXHASH_LIBRARY} ${ZIP_LIBRARY} ZLIB::ZLIB
+                      zstd::libzstd_shared Threads::Threads ${CMAKE_DL_LIBS})
 
 # The protobuf classes only; the package's headers read ONNX_ML and ONNX_NAMESPACE.
 add_library(pruner_onnx INTERFACE)
@@ -53,7 +55,6 @@ if(PRUNER_LLD AND PRUNER_LLVM)
   find_path(LLD_INCLUDE_DIR lld/Common/Driver.h HINTS ${LLVM_INCLUDE_DIRS})
   if(LLD_ELF_LIBRARY AND LLD_COMMON_LIBRARY AND LLD_INCLUDE_DIR)
     target_include_directories(pruner_lld SYSTEM INTERFACE ${LLD_INCLUDE_DIR})
-    find_package(zstd REQUIRED)
     target_link_libraries(pruner_lld INTERFACE ${LLD_ELF_LIBRARY} ${LLD_COMMON_LIBRARY}
                                                pruner_llvm ZLIB::ZLIB zstd::libzstd_shared)
   else()

@@ -15,6 +15,7 @@ find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_path(ONNX_PROTO_DIR onnx/onnx.proto REQUIRED)
 find_library(XXHASH_ARCHIVE libxxhash.a REQUIRED)
+find_library(ZSTD_ARCHIVE libzstd.a REQUIRED)
 
 add_library(pruner_text STATIC ${PROJECT_SOURCE_DIR}/cmake/static_text.cpp)
 target_include_directories(pruner_text SYSTEM PUBLIC ${FMT_INCLUDE_DIR} ${SPDLOG_INCLUDE_DIR})
@@ -24,7 +25,7 @@ add_library(pruner_base INTERFACE)
 add_library(pruner::base ALIAS pruner_base)
 target_include_directories(pruner_base SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
 target_link_libraries(pruner_base INTERFACE nlohmann_json::nlohmann_json pruner_text tl::expected
-                      ${XXHASH_ARCHIVE} ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
+                      ${XXHASH_ARCHIVE} ZLIB::ZLIB ${ZSTD_ARCHIVE} Threads::Threads ${CMAKE_DL_LIBS})
 
 # The header that others include is onnx/onnx_pb.h, which includes what is generated here. As in
 # libonnx, the classes know their fields and keep those that they don't know, by their numbers.
@@ -50,9 +51,8 @@ add_library(pruner::llvm ALIAS pruner_llvm)
 add_library(pruner_lld INTERFACE)
 add_library(pruner::lld ALIAS pruner_lld)
 find_package(LLVM 19.1 CONFIG QUIET HINTS /usr/lib/llvm-19)
-find_library(ZSTD_ARCHIVE libzstd.a)
 find_path(LLD_INCLUDE_DIR lld/Common/Driver.h HINTS ${LLVM_INCLUDE_DIRS})
-if(PRUNER_LLD AND LLVM_FOUND AND LLD_INCLUDE_DIR AND ZSTD_ARCHIVE
+if(PRUNER_LLD AND LLVM_FOUND AND LLD_INCLUDE_DIR
    AND EXISTS ${LLVM_LIBRARY_DIRS}/liblldELF.a)
   set(names lldELF lldCommon)
   if(PRUNER_LLVM)

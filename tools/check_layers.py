@@ -21,6 +21,7 @@ DOORS = {
     "xxhash.h": "src/support/hash.cpp",
     "torch/": "src/model/nn/torch/",
     "zip.h": "src/support/zip.cpp",
+    "zstd.h": "src/support/zstd.cpp",
 }
 
 

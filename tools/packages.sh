@@ -1,6 +1,6 @@
 # The Debian 12 packages of this project, in one place; read by quickstart.sh and test.sh.
 build_packages="g++ cmake ninja-build lld ccache nlohmann-json3-dev libfmt-dev libspdlog-dev
-  libcli11-dev libexpected-dev libxxhash-dev libzip-dev zlib1g-dev libprotobuf-dev
+  libcli11-dev libexpected-dev libxxhash-dev libzip-dev zlib1g-dev libzstd-dev libprotobuf-dev
   protobuf-compiler libonnx-dev llvm-19-dev liblld-19-dev libnats-dev libssl-dev libjs-chart.js"
 # Training of cost models, which the default mode does while it tunes. LibTorch multiplies by the BLAS that is there.
 training_packages="libtorch-dev libopenblas0-openmp libxgboost-dev"
