@@ -585,6 +585,8 @@ static Result<StageId> add_epilogue(DagBuilder& b,
     return depthwise_epilogue(b, out, name.substr(kDepthwise.size()), channels_first);
   if (constexpr std::string_view kRotary = "rotary_embedding="; name.starts_with(kRotary))
     return rotary_epilogue(b, out, name.substr(kRotary.size()));
+  if (name == "f16") return add_cast(b, out, DType::kFloat16);
+  if (name == "bf16") return add_cast(b, out, DType::kBFloat16);
   if (const Activation* activation = find_activation(name)) {
     return add_activation(b, out, *activation);
   }
@@ -592,7 +594,7 @@ static Result<StageId> add_epilogue(DagBuilder& b,
                name,
                "\", expected +bias, +residual, +gate, +max_pool2d=K,STRIDE,PADDING, "
                "+avg_pool2d=K,STRIDE,PADDING, +depthwise_conv2d=K,STRIDE,PADDING, "
-               "+rotary_embedding=WIDTH or an activation: ",
+               "+rotary_embedding=WIDTH, +f16, +bf16 or an activation: ",
                names_of(activations()));
 }
 
@@ -609,6 +611,11 @@ static Result<ComputeDag> build(const OperatorRow& row,
   for (const std::string& epilogue : arguments.subspan(count)) {
     if (!epilogue.starts_with('+')) return Error("\"", epilogue, "\" comes after an epilogue");
     const std::string_view name = std::string_view(epilogue).substr(1);
+    if (b.stage(out).dtype != DType::kFloat32)
+      return Error("\"",
+                   epilogue,
+                   "\" comes after the result was rounded to ",
+                   dtype_name(b.stage(out).dtype));
     TRY_ASSIGN(out, add_epilogue(b, out, name, call.channels_first));
   }
   const ComputeDag dag = b.finish({out});
@@ -663,7 +670,7 @@ std::string operator_help() {
       "+avg_pool2d=K,STRIDE,PADDING, +depthwise_conv2d=K,STRIDE,PADDING, +rotary_embedding=WIDTH "
       "(heads of)";
   for (const Activation& row : activations()) out += ", +" + std::string(row.name);
-  out += "\nby name, of models:\n";
+  out += ", at last +f16 or +bf16 (rounded to that)\nby name, of models:\n";
   for (const NamedOperator& row : kNamedOperators)
     out += help_line(std::string(row.name) + ": " + std::string(row.text), row.help);
   return out;

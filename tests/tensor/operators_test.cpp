@@ -69,6 +69,14 @@ TEST(ParseOperator, AddsEpiloguesInOrder) {
   EXPECT_EQ(input_shape(operator_dag("conv3d 1 8 2 5 5 4 1 1 1 +bias"), 2), (Shape{1, 1, 1, 1, 8}));
 }
 
+TEST(ParseOperator, RoundsTheResultAtLast) {
+  const ComputeDag dag = operator_dag("matmul 4 6 8 bits=16 +relu +f16");
+  EXPECT_EQ(dag.stages.back().dtype, DType::kFloat16);
+  EXPECT_EQ(operator_dag("softmax 4 8 +bf16").stages.back().dtype, DType::kBFloat16);
+  EXPECT_ERROR(parse_operator("matmul 4 6 8 +f16 +relu"),
+               "\"+relu\" comes after the result was rounded to float16");
+}
+
 TEST(ParseOperator, GatesByATensor) {
   const ComputeDag dag = operator_dag("matmul 1 2 1 +gate");
   EXPECT_EQ(input_shape(dag, 2), (Shape{1, 2}));
