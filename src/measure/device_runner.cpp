@@ -21,6 +21,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kAttempts = 4;  // to time at a moment when the device is not slowed down
 constexpr auto kCoolDown = std::chrono::milliseconds(200);
 constexpr int64_t kLeastFlushBytes = int64_t{32} << 20;  // where a driver does not say its L2's
+// Constants that more copies would be needed of are so small that where they lie matters little.
+constexpr int64_t kMostTurns = 256;
 
 // Timings next to another's work are noise.
 void warn_of_others(const GpuFacts& facts) {
@@ -96,6 +98,41 @@ Result<std::vector<GpuBuffer*>> DeviceRunner::fill_buffers(const Artifact& artif
   return buffers;
 }
 
+static bool is_constant(const Workload& workload, size_t argument) {
+  return argument < workload.constant.size() && workload.constant[argument];
+}
+
+int64_t DeviceRunner::turns(const Artifact& artifact, const KernelArguments& arguments) const {
+  if (options_.weights_from != WeightsFrom::kMemory || !flush_.empty()) return 1;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < artifact.arguments.size(); ++i)
+    if (is_constant(*workload_, i)) bytes += arguments.arguments[i]->bytes();
+  if (bytes == 0) return 1;
+  const int64_t evicting = std::max(2 * context_->facts().l2_bytes, kLeastFlushBytes);
+  const int64_t turns = (evicting + bytes - 1) / bytes;
+  return turns > kMostTurns ? 1 : turns;
+}
+
+Result<std::vector<std::vector<GpuBuffer*>>> DeviceRunner::fill_turns(
+    const Artifact& artifact,
+    const KernelArguments& arguments,
+    const std::vector<GpuBuffer*>& first,
+    std::vector<GpuBuffer>& copies) {
+  const auto count = static_cast<size_t>(turns(artifact, arguments));
+  std::vector<std::vector<GpuBuffer*>> all(count, first);
+  copies.reserve(count * artifact.arguments.size());  // `all` points into it
+  for (size_t turn = 1; turn < count; ++turn) {
+    for (size_t i = 0; i < artifact.arguments.size(); ++i) {
+      if (!is_constant(*workload_, i)) continue;
+      TRY_ASSIGN(GpuBuffer buffer, context_->allocate(arguments.arguments[i]->bytes()));
+      TRY(buffer.write(arguments.pointers[i]));
+      copies.push_back(std::move(buffer));
+      all[turn][i] = &copies.back();
+    }
+  }
+  return all;
+}
+
 MeasureResult DeviceRunner::check_and_time(const Artifact& artifact, double best_s) {
   const auto bad = [](MeasureError error, const auto& result) {
     return failed_result(error, result.error().message());
@@ -125,10 +162,14 @@ MeasureResult DeviceRunner::check_and_time(const Artifact& artifact, double best
   result.refuted = check.refuted();
   if (!result.ok()) return result;
 
-  GpuBuffer* flushed = flush_.empty() ? nullptr : &flush_.front();
+  std::vector<GpuBuffer> copies;
+  const auto turns = fill_turns(artifact, *arguments, *buffers, copies);
+  if (!turns.ok()) return bad(MeasureError::kRuntimeDevice, turns);
   const auto run = [&](int64_t calls) -> Result<double> {
     for (GpuBuffer* output : outputs) TRY(output->fill(KernelCheck::kRefilled));
-    TRY_ASSIGN(const double seconds, program->run(*buffers, calls, flushed));
+    TRY_ASSIGN(const double seconds,
+               flush_.empty() ? program->run_in_turns(*turns, calls)
+                              : program->run(*buffers, calls, &flush_.front()));
     TRY(read_outputs());
     return seconds;
   };

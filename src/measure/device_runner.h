@@ -36,6 +36,14 @@ class DeviceRunner {
   Result<std::vector<GpuBuffer*>> fill_buffers(const Artifact& artifact,
                                                const KernelArguments& arguments,
                                                std::vector<GpuBuffer>& made);
+  /// In how many turns the constants are others each time, so that none is in the second-level
+  /// cache when its turn comes; 1: they are where the last call has left them.
+  int64_t turns(const Artifact& artifact, const KernelArguments& arguments) const;
+  /// The buffers of each turn: those of the first, and for each other copies of the constants.
+  Result<std::vector<std::vector<GpuBuffer*>>> fill_turns(const Artifact& artifact,
+                                                          const KernelArguments& arguments,
+                                                          const std::vector<GpuBuffer*>& first,
+                                                          std::vector<GpuBuffer>& copies);
   /// `repeat` leaves in `result` what went wrong.
   Timing time(const std::function<Repeat(int64_t calls)>& repeat,
               double best_s,

@@ -199,57 +199,79 @@ bool GpuProgram::launch(const Arguments& arguments) {
   return true;
 }
 
-bool GpuProgram::record(const Arguments& arguments, int64_t runs) {
-  if (recording_ != 0 && recorded_ == arguments && recorded_runs_ == runs) return true;
+bool GpuProgram::record(const std::vector<Arguments>& turns, int64_t runs) {
+  if (recording_ != 0 && recorded_ == turns && recorded_runs_ == runs) return true;
   const GpuDriver& driver = context_->driver_;
   GpuDevice* device = context_->device_;
   if (recording_ != 0) driver.release(device, kGpuRecording, std::exchange(recording_, 0));
   if (driver.begin_recording(device) == 0) return false;
   bool launched = true;
-  for (int64_t n = 0; launched && n < runs; ++n) launched = launch(arguments);
+  for (int64_t n = 0; launched && n < runs; ++n)
+    launched = launch(turns[static_cast<size_t>(n % std::ssize(turns))]);
   recording_ = pruner_end_recording(&driver, device, launched ? 1 : 0);
-  recorded_ = arguments;
+  recorded_ = turns;
   recorded_runs_ = runs;
   // The first time it has to be brought to the device.
   return recording_ != 0 && driver.replay(device, recording_) != 0;
 }
 
-Result<double> GpuProgram::run(std::span<GpuBuffer* const> buffers,
-                               int64_t times,
-                               GpuBuffer* flushed) {
-  const GpuDriver& driver = context_->driver_;
-  GpuDevice* device = context_->device_;
-  // By launch: its arguments, then the workspace if it takes one.
+// By launch: its arguments, then the workspace if it takes one.
+GpuProgram::Arguments GpuProgram::arguments_of(std::span<GpuBuffer* const> buffers) const {
   Arguments arguments;
   for (const Artifact::Launch& launch : launches_) {
     std::vector<GpuHandle>& of_launch = arguments.emplace_back();
     for (const int a : launch.arguments) of_launch.push_back(buffers[a]->handle_);
     if (launch.workspace) of_launch.push_back(buffers.back()->handle_);
   }
+  return arguments;
+}
+
+Result<double> GpuProgram::run(std::span<GpuBuffer* const> buffers,
+                               int64_t times,
+                               GpuBuffer* flushed) {
+  return run({arguments_of(buffers)}, times, flushed);
+}
+
+Result<double> GpuProgram::run_in_turns(std::span<const std::vector<GpuBuffer*>> turns,
+                                        int64_t times) {
+  std::vector<Arguments> arguments;
+  for (const std::vector<GpuBuffer*>& buffers : turns) arguments.push_back(arguments_of(buffers));
+  return run(arguments, std::max(times, std::ssize(turns)), nullptr);
+}
+
+Result<double> GpuProgram::run(const std::vector<Arguments>& turns,
+                               int64_t times,
+                               GpuBuffer* flushed) {
+  const GpuDriver& driver = context_->driver_;
+  GpuDevice* device = context_->device_;
   const auto time_some = [&](int64_t some, double& seconds, const auto& run_one) {
     if (driver.mark(device, 0) == 0) return false;
     for (int64_t n = 0; n < some; ++n) {
-      if (!run_one()) return false;
+      if (!run_one(n)) return false;
     }
     return driver.mark(device, 1) != 0 && driver.wait(device) != 0 &&
            driver.elapsed(device, 0, &seconds) != 0;
   };
-  const auto launch_all = [&] { return launch(arguments); };
+  const auto launch_turn = [&](int64_t n) {
+    return launch(turns[static_cast<size_t>(n % std::ssize(turns))]);
+  };
   const bool recorded = flushed == nullptr && times > 1 && driver.begin_recording != nullptr;
-  const int64_t runs = recorded ? std::min(times, kMostRecorded) : 1;
+  const int64_t most = std::max(kMostRecorded, std::ssize(turns));
+  const int64_t runs = recorded ? std::min(times, most) : 1;
   const int64_t replays = (times + runs - 1) / runs;
   double sum = 0;
   TRY(context_->on_device([&] {
     if (recorded) {
-      return record(arguments, runs) &&
-             time_some(replays, sum, [&] { return driver.replay(device, recording_) != 0; });
+      return record(turns, runs) && time_some(replays, sum, [&](int64_t) {
+               return driver.replay(device, recording_) != 0;
+             });
     }
-    if (flushed == nullptr) return time_some(times, sum, launch_all);
+    if (flushed == nullptr) return time_some(times, sum, launch_turn);
     // Each time by itself: the write of `flushed` is before its first mark.
     for (int64_t n = 0; n < times; ++n) {
       double seconds = 0;
       if (driver.fill(device, flushed->handle_, 0, flushed->bytes_) == 0) return false;
-      if (!time_some(1, seconds, launch_all)) return false;
+      if (!time_some(1, seconds, launch_turn)) return false;
       sum += seconds;
     }
     return true;

@@ -60,22 +60,27 @@ class GpuProgram {
   Result<double> run(std::span<GpuBuffer* const> buffers,
                      int64_t times,
                      GpuBuffer* flushed = nullptr);
+  /// The same on each of several lists of buffers in turn, on each at least once: what only one of
+  /// them has is not in the caches any more when its turn comes, if together they exceed these.
+  Result<double> run_in_turns(std::span<const std::vector<GpuBuffer*>> turns, int64_t times);
 
  private:
   friend class GpuContext;
   using Arguments = std::vector<std::vector<GpuHandle>>;  // by launch
+  Arguments arguments_of(std::span<GpuBuffer* const> buffers) const;
+  Result<double> run(const std::vector<Arguments>& turns, int64_t times, GpuBuffer* flushed);
   GpuProgram(GpuContext& context, const Artifact& artifact);
   /// All launches, into the queue.
   bool launch(const Arguments& arguments);
-  /// Makes `recording_` of so many runs on these arguments, unless it is of them already.
-  bool record(const Arguments& arguments, int64_t runs);
+  /// Makes `recording_` of so many runs on these arguments in turn, unless it is of them already.
+  bool record(const std::vector<Arguments>& turns, int64_t runs);
 
   GpuContext* context_;
   std::vector<Artifact::Launch> launches_;
   GpuHandle program_ = 0;           // 0: moved from, or not loaded; nothing to release
   std::vector<GpuHandle> kernels_;  // one a launch
   GpuHandle recording_ = 0;
-  Arguments recorded_;
+  std::vector<Arguments> recorded_;
   int64_t recorded_runs_ = 0;
 };
 

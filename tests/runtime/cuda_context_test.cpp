@@ -47,6 +47,39 @@ TEST(FakeCudaContext, TimesAProgramAndLeavesNothing) {
   EXPECT_EQ(cuda.end(), "");
 }
 
+TEST(FakeCudaContext, RunsOnEachListOfBuffersInTurn) {
+  const FakeCuda cuda;
+  const auto context = GpuContext::open(Backend::kCuda, 0);
+  ASSERT_TRUE(context.ok());
+  {
+    Result<GpuProgram> program = (*context)->load(row_sums());
+    ASSERT_TRUE(program.ok());
+    std::vector<GpuBuffer> made;
+    std::vector<std::vector<GpuBuffer*>> turns;
+    made.reserve(9);
+    for (int turn = 0; turn < 3; ++turn) {
+      const std::vector<float> content(4 * 64, static_cast<float>(turn + 1));
+      for (const size_t bytes : {content.size() * sizeof(float), 4 * sizeof(float), size_t{1}})
+        made.push_back(*(*context)->allocate(static_cast<int64_t>(bytes)));
+      GpuBuffer* const of_turn = &made[made.size() - 3];
+      ASSERT_TRUE(of_turn->write(content.data()).ok());
+      turns.push_back({of_turn, of_turn + 1, of_turn + 2});
+    }
+    for (const int64_t times : {1, 8}) {  // launched one by one, and recorded
+      for (const auto& buffers : turns) ASSERT_TRUE(buffers[1]->fill(std::byte{0xff}).ok());
+      const Result<double> seconds = program->run_in_turns(turns, times);
+      ASSERT_TRUE(seconds.ok()) << seconds.error().message();
+      EXPECT_GT(*seconds, 0);
+      for (size_t turn = 0; turn < 3; ++turn) {
+        std::vector<float> sums(4);
+        ASSERT_TRUE(turns[turn][1]->read(sums.data()).ok());
+        EXPECT_EQ(sums, std::vector<float>(4, 64 * static_cast<float>(turn + 1))) << times;
+      }
+    }
+  }
+  EXPECT_EQ(cuda.lines("VIOLATION"), "");
+}
+
 TEST(FakeCudaContext, ListsDevices) {
   const FakeCuda cuda("devices=2,arch=80+90");
   const auto devices = list_gpus(Backend::kCuda);
