@@ -5,8 +5,8 @@
 
 namespace pruner {
 
-MakeCommand make_tune, make_compare, make_report, make_transfer, make_compile, make_quantize,
-    make_check, make_run, make_bench, make_tasks, make_ops, make_networks_list,
+MakeCommand make_tune, make_measure, make_compare, make_report, make_transfer, make_compile,
+    make_quantize, make_check, make_run, make_bench, make_tasks, make_ops, make_networks_list,
     make_networks_export, make_devices_list, make_devices_host, make_device_show, make_device_probe,
     make_device_fit, make_records_stat, make_records_best, make_records_distill, make_records_merge,
     make_records_split, make_records_convert, make_records_check, make_features, make_simulate,
@@ -21,6 +21,12 @@ inline constexpr Command kCommands[] = {
      make_tune,
      {"pruner tune --network resnet_18 --budget 5m",
       "pruner tune --op 'matmul 512 512 512 +relu' --n-trials 200 -o matmul.so"}},
+    {CommandGroup::kTuning,
+     "measure",
+     "Measure the programs of a bundle, which another machine has built; no search, no compiler.",
+     make_measure,
+     {"pruner measure gpu.bundle --records out/records.json --unsigned --budget 5m",
+      "pruner measure board.bundle --records board.json --trust builder.pub"}},
     {CommandGroup::kTuning,
      "compare",
      "Tune in several modes under equal conditions, in turns; show what each needs to reach what.",

@@ -24,8 +24,9 @@ static int64_t most_weight_bytes(const Task& task) {
   return most;
 }
 
-/// What a run of the network touches at most: weights and arena.
-static int64_t bytes_of_a_run(const Source& source) {
+/// What a run of the network touches at most, weights and arena; 0: it is an operator.
+static int64_t network_bytes(const Source& source) {
+  if (!source.network) return 0;
   // Workspaces are known after code is made only; they are left out.
   const std::vector<KernelMemory> no_workspaces(source.partition().groups.size());
   int64_t bytes = plan_memory(source.partition(), no_workspaces).arena_bytes;
@@ -34,8 +35,7 @@ static int64_t bytes_of_a_run(const Source& source) {
   return bytes;
 }
 
-/// "cuda:0,cuda:1": numbers of devices of the target's backend; nothing: the first.
-static Result<std::vector<int>> parse_devices(std::string_view text, const Target& target) {
+Result<std::vector<int>> parse_devices(std::string_view text, const Target& target) {
   if (text.empty()) return std::vector<int>{0};
   const std::string prefix = std::string(backend_name(target.backend)) + ":";
   if (!target.is_gpu()) return Error("there is nothing to choose from: the target is this CPU");
@@ -72,16 +72,30 @@ void MeasurerOptions::add_to(CLI::App& app) {
   fleet.add_to(app);
 }
 
+void MeasurerOptions::add_build_only(CLI::App& app) {
+  begin_group(app, OptionGroup::kMeasuring);
+  add_option(app, "--build-only BUNDLE", bundle)
+      .writes()
+      .help(
+          "build programs into a file that `pruner measure` takes, and measure nothing; --key "
+          "signs them");
+}
+
 Result<Unit> MeasurerOptions::check(const Target& on) const {
   if (flush_l2 && !on.is_gpu()) return Error("--flush-l2 is of GPUs; the target is this CPU");
   if (fleet.given() && !devices.empty())
     return Error("--devices names GPUs of this machine; workers of --fleet have their own");
+  if (build_only() && fleet.given())
+    return Error("--build-only and --fleet exclude each other: nothing is measured");
+  if (build_only() && !devices.empty())
+    return Error("--devices has no effect with --build-only: `pruner measure` takes it");
   const BrokerAccess& access = fleet.access.broker;
   for (const auto& [flag, given] : {std::pair("--kind", !fleet.kind.empty()),
                                     {"--key", !access.seed_file.empty()},
                                     {"--ca", !access.ca_file.empty()},
                                     {"--insecure-server", access.insecure}})
-    if (given && !fleet.given()) return Error(flag, " is for workers of a fleet; give --fleet URL");
+    if (given && !fleet.given() && !(build_only() && flag == std::string_view("--key")))
+      return Error(flag, " is for workers of a fleet; give --fleet URL");
   return Unit{};
 }
 
@@ -93,12 +107,48 @@ MeasureOptions measure_options(const MeasurerOptions& options,
           .flush_l2 = options.flush_l2};
 }
 
+/// Writes what is proposed into the bundle of --build-only.
+static Result<std::unique_ptr<Measurer>> make_bundler(const MeasurerOptions& options,
+                                                      const Source& source,
+                                                      const Target& target,
+                                                      const MeasureOptions& measure,
+                                                      const TrialLabels& labels) {
+  if (const Result<Unit> builds = check_buildable(target); !builds.ok())
+    return Error("--target: ", builds.error().message());
+  std::optional<NKey> key;
+  if (!options.fleet.access.broker.seed_file.empty()) {
+    TRY_ASSIGN(key, read_nkey(options.fleet.access.broker.seed_file));
+  }
+  const BundleHead head{.version = kVersion,
+                        .target = target,
+                        .options = measure,
+                        .network_bytes = network_bytes(source)};
+  TRY_ASSIGN(BundleWriter bundle, BundleWriter::open(options.bundle, head, key ? &*key : nullptr));
+  TRY_ASSIGN(const std::string program, own_program());
+  TRY_ASSIGN(std::unique_ptr<LocalMeasurer> builder, LocalMeasurer::make(measure, program));
+  return make_build_only_measurer(std::move(builder), std::move(bundle), labels);
+}
+
+WeightsFrom weights_from(const Target& target, const std::string& name, int64_t network_bytes) {
+  WeightsFrom from = target.is_gpu() ? WeightsFrom::kLastLevel : WeightsFrom::kMemory;
+  if (network_bytes == 0) return from;
+  if (!target.is_gpu()) from = probe_weights(target, network_bytes);
+  if (target.is_gpu() && network_bytes > target.gpu.l2_bytes) from = WeightsFrom::kMemory;
+  log_detail("{} touches {} MB: kernels find their weights in {}",
+             name,
+             network_bytes / 1000000,
+             from == WeightsFrom::kMemory ? "memory" : "the last-level cache");
+  return from;
+}
+
 Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
                                                 const Source& source,
                                                 const Target& target,
-                                                const std::atomic<bool>& interrupted) {
+                                                const std::atomic<bool>& interrupted,
+                                                const TrialLabels& labels) {
   TRY(options.check(target));
   MeasureOptions measure = measure_options(options, interrupted);
+  if (options.build_only()) return make_bundler(options, source, target, measure, labels);
   if (options.fleet.given()) {
     TRY_ASSIGN(auto fleet, make_fleet_measurer(options.fleet, target, measure, fresh_run_name()));
     return std::unique_ptr<Measurer>(std::move(fleet));
@@ -109,15 +159,7 @@ Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
     return Error("--target: ", runs.error().message());
   for (const WeightedTask& weighted : source.tasks)
     TRY(check_memory(weighted.task.name, workload_bytes(weighted.task.dag)));
-  // An operator alone keeps the default of MeasureOptions: weights in memory.
-  if (source.network && !target.is_gpu()) {
-    const int64_t bytes = bytes_of_a_run(source);
-    measure.weights_from = probe_weights(target, bytes);
-    log_detail("{} touches {} MB: kernels find their weights in {}",
-               source.name,
-               bytes / 1000000,
-               measure.weights_from == WeightsFrom::kMemory ? "memory" : "the last-level cache");
-  }
+  measure.weights_from = weights_from(target, source.name, network_bytes(source));
   TRY_ASSIGN(const std::string program, own_program());
   return measure_here(target, *devices, measure, program);
 }
@@ -130,7 +172,28 @@ Result<std::string> own_program() {
 }
 
 int64_t measured_at_once(const MeasurerOptions& options) {
-  return options.fleet.given() ? SearchOptions().round_size : options.jobs;
+  const bool elsewhere = options.fleet.given() || options.build_only();
+  return elsewhere ? SearchOptions().round_size : options.jobs;
+}
+
+std::string print_built(const MeasurerOptions& options, const Source& source, int64_t programs) {
+  return fmt::format("{}: {} programs of {} {}",
+                     options.bundle,
+                     programs,
+                     source.tasks.size(),
+                     source.tasks.size() == 1 ? "task" : "tasks");
+}
+
+Json built_json(const MeasurerOptions& options, const Source& source, int64_t programs) {
+  return {{"bundle", options.bundle}, {"programs", programs}, {"tasks", source.tasks.size()}};
+}
+
+std::string print_measure_command(const MeasurerOptions& options, const std::string& records) {
+  const bool is_signed = !options.fleet.access.broker.seed_file.empty();
+  return fmt::format("Next, where the device is: pruner measure {} --records {} {}",
+                     options.bundle,
+                     records,
+                     is_signed ? "--trust KEYS" : "--unsigned");
 }
 
 int exit_code_of(const Tuner& tuner, TuneEnd end, const std::string& records) {

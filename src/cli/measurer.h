@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 
+#include "bundle/build_only_measurer.h"
 #include "cli/fleet_options.h"
 #include "cli/source.h"
 #include "measure/measure.h"
@@ -21,10 +22,13 @@ struct MeasurerOptions {
   std::string devices;    // of the target's backend; empty: the first
   bool flush_l2 = false;  // a GPU's, before each timed call
   FleetRunOptions fleet;  // whose workers measure; this machine, if it is not given
+  std::string bundle;     // that programs are built into instead of being measured
   uint64_t seed = 0;      // of every random choice: search, models, measured inputs
   int jobs = 0;           // set by add_to()
 
   void add_to(CLI::App& app);
+  void add_build_only(CLI::App& app);
+  bool build_only() const { return !bundle.empty(); }
   /// An error where an option has no effect on this target, or on whoever measures.
   Result<Unit> check(const Target& on) const;
   /// What the models of a search on the target are made with, whatever they are.
@@ -40,14 +44,25 @@ MeasureOptions measure_options(const MeasurerOptions& options,
 Result<std::string> own_program();
 /// How many candidates a run gives to the measurer at once: to a fleet a round of the usual size.
 int64_t measured_at_once(const MeasurerOptions& options);
-/// Of this machine, or a fleet's. Its workers are this program's own file, with the hidden
-/// commands; it ends when `interrupted`. Kernels find their constants where the network does: of
-/// one that fits, in the last-level cache. Errors: this machine, or a device of --devices, does not
-/// run code for the target.
+/// The numbers of "cuda:0,cuda:1", devices of the target's backend; of nothing: the first.
+Result<std::vector<int>> parse_devices(std::string_view text, const Target& target);
+/// Where the kernels of a network find their constants that touches so many bytes in a run; 0: of
+/// an operator alone, of which a GPU's are timed as libraries are, one call after the other.
+WeightsFrom weights_from(const Target& target, const std::string& name, int64_t network_bytes);
+/// Of this machine, a fleet's, or with --build-only one that measures nothing. Its workers are this
+/// program's own file, with the hidden commands; it ends when `interrupted`. Kernels find their
+/// constants where the network does: of one that fits, in the last-level cache. `labels` are for a
+/// bundle. Errors: this machine, or a device of --devices, does not run code for the target.
 Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
                                                 const Source& source,
                                                 const Target& target,
-                                                const std::atomic<bool>& interrupted);
+                                                const std::atomic<bool>& interrupted,
+                                                const TrialLabels& labels = {});
+
+// What --build-only says: how far it is, at the end too, and the command that goes on.
+std::string print_built(const MeasurerOptions& options, const Source& source, int64_t programs);
+Json built_json(const MeasurerOptions& options, const Source& source, int64_t programs);
+std::string print_measure_command(const MeasurerOptions& options, const std::string& records);
 
 /// The exit code of a run that has ended. One of which every trial failed is no success: a line on
 /// standard error says why, and that `records` has each reason.

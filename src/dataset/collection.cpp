@@ -9,7 +9,6 @@ namespace pruner {
 
 namespace {
 
-constexpr const char* kOrigin = "collect";
 constexpr int64_t kRoundSize = 32;
 
 /// What the file has of earlier collections.
@@ -17,7 +16,7 @@ Result<std::vector<Record>> read_collected(const std::string& path) {
   std::error_code code;
   if (!std::filesystem::exists(path, code)) return std::vector<Record>();
   TRY_ASSIGN(std::vector<Record> records, read_intact_records(path));
-  std::erase_if(records, [](const Record& record) { return record.origin != kOrigin; });
+  std::erase_if(records, [](const Record& record) { return record.origin != kCollectOrigin; });
   return records;
 }
 
@@ -35,7 +34,7 @@ Result<std::unique_ptr<Collection>> Collection::open(std::span<const WeightedTas
                    .seed = options.seed,
                    .remeasure = false,
                    .policy = &kUniformPolicy,
-                   .origin = kOrigin};
+                   .origin = kCollectOrigin};
   tune.search.eps_greedy = options.uniform_share;
   tune.search.forms = options.forms;
   tune.search.round_size = kRoundSize;

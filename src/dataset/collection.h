@@ -11,6 +11,9 @@
 
 namespace pruner {
 
+/// Record::origin of what is collected.
+inline constexpr const char* kCollectOrigin = "collect";
+
 struct CollectOptions {
   std::string file;
   int64_t programs_per_task = 1000;  // earlier runs' included

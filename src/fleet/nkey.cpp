@@ -12,6 +12,8 @@
 #include <optional>
 #endif
 
+#include <sstream>
+
 #include "support/file.h"
 
 namespace pruner {
@@ -180,6 +182,16 @@ Result<NKey> read_nkey(const std::string& path) {
   Result<NKey> key = nkey_of(text.substr(0, text.find_first_of(" \r\n")));
   if (!key.ok()) return Error(path, ": ", key.error().message());
   return key;
+}
+
+Result<std::vector<std::string>> read_public_keys(const std::string& path) {
+  TRY_ASSIGN(const std::string text, read_file(path));
+  std::vector<std::string> keys;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with('U')) keys.push_back(line.substr(0, line.find_first_of(" \r")));
+  if (keys.empty()) return Error(path, ": has no public key, as U...");
+  return keys;
 }
 
 }  // namespace pruner

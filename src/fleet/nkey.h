@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "support/result.h"
 
@@ -20,6 +21,9 @@ Result<NKey> make_nkey();
 Result<NKey> nkey_of(const std::string& seed);
 /// nkey_of() the first word of a file.
 Result<NKey> read_nkey(const std::string& path);
+
+/// The public keys in a file, one a line; errors: there is none.
+Result<std::vector<std::string>> read_public_keys(const std::string& path);
 
 /// The signature of some bytes by the owner of the key, as 128 hex digits.
 Result<std::string> sign(const NKey& key, std::string_view bytes);

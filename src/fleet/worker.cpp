@@ -12,7 +12,6 @@
 #include <set>
 #include <thread>
 
-#include "codegen/loader.h"
 #include "fleet/messages.h"
 #include "fleet/names.h"
 #include "measure/wire.h"
@@ -230,10 +229,7 @@ class QueueWorker : public FleetWorker {
     TRY_ASSIGN(std::vector<Build> builds, measurer_->build(known->task, trial.candidates));
     if (builds.empty()) return std::optional<std::string>();
     ObjectMessage message{trial, std::move(builds.front())};
-    Build& build = message.build;
-    if (build.error == MeasureError::kNone && !known->task.target.is_gpu()) {
-      TRY_ASSIGN(build.artifact.object, link_kernel(build.artifact.object, build.artifact.symbol));
-    }
+    TRY(make_portable(message.build));
     TRY_ASSIGN(std::string printed, print(message, options_.key));
     if (std::ssize(printed) > broker_.most_bytes())
       return Error("its code takes ",

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/loader.h"
 #include "lower/lower.h"
 #include "measure/process_limits.h"
 #include "measure/wire.h"
@@ -42,6 +43,13 @@ Build build(const Space& space, const Candidate& candidate) {
   if (!artifact.ok()) return failed(MeasureError::kCompileHost, artifact.error().message());
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   return {MeasureError::kNone, "", elapsed.count(), *std::move(artifact)};
+}
+
+Result<Unit> make_portable(Build& build) {
+  Artifact& artifact = build.artifact;
+  if (build.error != MeasureError::kNone || row_of(artifact.backend).is_gpu) return Unit{};
+  TRY_ASSIGN(artifact.object, link_kernel(artifact.object, artifact.symbol));
+  return Unit{};
 }
 
 int serve_builds(const BuildFunction& build, int64_t memory_bytes) {

@@ -24,6 +24,10 @@ using BuildFunction = std::function<Build(const Space& space, const Candidate& c
 /// Lowers and compiles.
 Build build(const Space& space, const Candidate& candidate);
 
+/// Makes of a CPU's object the shared library that a runner without a linker loads; a failed build,
+/// and a GPU's, stays as it is.
+Result<Unit> make_portable(Build& build);
+
 /// Serves frames on standard input and output: {"task"?, "candidate"} is answered by {"error",
 /// "error_text", "build_s", "artifact"} with the object as body. `memory_bytes`: what it may use.
 int serve_builds(const BuildFunction& build, int64_t memory_bytes);

@@ -18,7 +18,7 @@ double MeasureResult::cost_s() const {
   return ok() && !costs_s.empty() ? typical(costs_s) : kFailedCost;
 }
 
-// Every code of CUDA is of an arch, which the device must be able to run and the compiler to make.
+// Every code of CUDA is of an arch, which the device must be able to run.
 static Result<Unit> check_gpus(const Target& target, std::span<const int> devices) {
   TRY_ASSIGN(const std::vector<GpuFacts> here, list_gpus(target.backend));
   const std::string_view backend = backend_name(target.backend);
@@ -46,20 +46,19 @@ static Result<Unit> check_gpus(const Target& target, std::span<const int> device
                    "\", or the model's name");
     }
   }
-  if (target.backend == Backend::kCuda) TRY(cuda_arch(target));
   return Unit{};
 }
 
-Result<Unit> check_measurable(const Target& target) {
-  constexpr int kFirst[] = {0};
-  return check_measurable(target, kFirst);
+Result<Unit> check_buildable(const Target& target) {
+  if (target.backend == Backend::kCuda) TRY(cuda_arch(target));
+#if !PRUNER_LLVM
+  if (!target.is_gpu()) return Error("this build has no LLVM, which makes code for CPUs");
+#endif
+  return Unit{};
 }
 
-Result<Unit> check_measurable(const Target& target, std::span<const int> devices) {
+Result<Unit> check_runs(const Target& target, std::span<const int> devices) {
   if (target.is_gpu()) return check_gpus(target, devices);
-#if !PRUNER_LLVM
-  return Error("this build has no LLVM, which makes code for CPUs");
-#endif
   if (target.isa != kHostIsa) {
     return Error("code for ",
                  isa_name(target.isa),
@@ -76,6 +75,17 @@ Result<Unit> check_measurable(const Target& target, std::span<const int> devices
                ", which ",
                target.mcpu,
                " has: its code cannot be measured here");
+}
+
+Result<Unit> check_measurable(const Target& target, std::span<const int> devices) {
+  if (!target.is_gpu()) TRY(check_buildable(target));
+  TRY(check_runs(target, devices));
+  return check_buildable(target);
+}
+
+Result<Unit> check_measurable(const Target& target) {
+  constexpr int kFirst[] = {0};
+  return check_measurable(target, kFirst);
 }
 
 // What the last level keeps from one pass to the next must not count.

@@ -50,6 +50,7 @@ struct MeasureResult {
   double run_s = 0;       // wall time in the runner
   int64_t timestamp = 0;  // Unix seconds
   bool cut_off = false;   // stopped after its first timing: much slower than the best
+  bool later = false;     // its program was built for others to measure: nothing is known yet
   bool refuted = false;   // it showed that a kernel was wrong which others were compared with
   CoreTime busy = {};     // of a CPU kernel's cores, while it was checked and timed
   std::optional<GpuClocks> clocks = {};  // of a GPU, when the last repeat had ended
@@ -61,7 +62,8 @@ struct MeasureResult {
   double cost_s() const;
 };
 
-/// Where a CPU's kernel finds its constants before each timed call, as it does in a network.
+/// Where a kernel finds its constants before each timed call, as it does in a network: in memory,
+/// or in the last-level cache, of a GPU the second.
 enum class WeightsFrom : uint8_t { kMemory, kLastLevel };
 
 struct MeasureOptions {
@@ -105,9 +107,13 @@ class Measurer {
   virtual MeasureTimes times() const = 0;
 };
 
-/// Whether this machine runs code for `target`; the error says what it lacks.
+// Errors of these say what this machine lacks.
+/// Whether it makes code for `target`.
+Result<Unit> check_buildable(const Target& target);
+/// Whether its devices of those numbers run code for `target` that is made already; of a CPU 0.
+Result<Unit> check_runs(const Target& target, std::span<const int> devices);
+/// Both; of the first device.
 Result<Unit> check_measurable(const Target& target);
-/// Whether the devices of those numbers do.
 Result<Unit> check_measurable(const Target& target, std::span<const int> devices);
 
 /// Entry points of the hidden commands `pruner worker build`, `run` and `device`; they speak over

@@ -349,6 +349,12 @@ Result<Unit> Tuner::append_results(size_t index,
   for (size_t i = 0; i < results.size(); ++i) {  // fewer when stopped
     // Ctrl-C reaches the workers too: that is no fault of the candidate.
     if (tools_.stop && !results[i].ok()) continue;
+    if (results[i].later) {
+      ++summary.later;
+      ++tuned.trials;
+      tuned.history.expect(batch[i]);
+      continue;
+    }
     Record record = make_record(task, tuned.space, batch[i], results[i]);
     record.origin = origin;
     record.mode = options_.mode;

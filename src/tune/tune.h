@@ -80,6 +80,7 @@ struct RoundSummary {
   int round = 0;       // over all tasks, from 1
   bool final = false;  // re-measuring
   int ok = 0, failed = 0;
+  int later = 0;  // built, to be measured by others
   double explore_s = 0, train_s = 0, build_s = 0, measure_s = 0;
   std::vector<Sample> samples = {};        // what was measured, in its order
   std::vector<std::string> failures = {};  // why the failed ones of these did

@@ -58,6 +58,46 @@ TEST_F(CudaCommands, TuneAnOperatorWithTheClocksInItsRecords) {
   EXPECT_EQ(driver.lines("VIOLATION"), "");
 }
 
+TEST_F(CudaCommands, MeasureABundleAsTuneMeasures) {
+  const FakeCuda driver("arch=90");
+  const std::string bundle = driver.path("b"), records_file = driver.path("out/records.json");
+  const ProgramRun built = tune(driver, "4", {"--build-only", bundle}, "cuda --arch=sm_90");
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  EXPECT_EQ(driver.lines("cuLaunchKernel"), "") << "nothing runs";
+  const ProgramRun measured =
+      run_program({"measure", bundle, "--records", records_file, "--unsigned"});
+  ASSERT_EQ(measured.exit_code, 0) << measured.err;
+  const std::vector<Record> by_bundle = records(driver);
+  ASSERT_EQ(by_bundle.size(), 4u);
+  std::filesystem::remove_all(driver.path("out"));
+  ASSERT_EQ(tune(driver, "4", {}, "cuda --arch=sm_90").exit_code, 0);
+  const std::vector<Record> by_tune = records(driver);
+  ASSERT_GE(by_tune.size(), 4u);
+  for (size_t i = 0; i < 2; ++i) {  // of the first round: the second has learned of it
+    EXPECT_TRUE(by_bundle[i].result.ok()) << by_bundle[i].result.error_text;
+    EXPECT_TRUE(by_bundle[i].result.clocks.has_value());
+    EXPECT_EQ(by_bundle[i].decisions, by_tune[i].decisions);
+    EXPECT_EQ(by_bundle[i].device, by_tune[i].device);
+    EXPECT_EQ(by_bundle[i].mode, by_tune[i].mode);
+  }
+  EXPECT_EQ(driver.lines("VIOLATION"), "");
+}
+
+TEST_F(CudaCommands, RefuseABundleOfAnotherCard) {
+  const FakeCuda driver("arch=80");
+  const std::string bundle = driver.path("b");
+  const auto refused = [&](const std::string& target, const std::string& why) {
+    ASSERT_EQ(tune(driver, "1", {"--build-only", bundle}, target).exit_code, 0);
+    const ProgramRun run =
+        run_program({"measure", bundle, "--records", driver.path("r.json"), "--unsigned"});
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_NE(run.err.find(why), std::string::npos) << run.err;
+    EXPECT_EQ(std::ranges::count(run.err, '\n'), 1) << run.err;
+  };
+  refused("cuda --arch=sm_90", "is sm_80, code for sm_90 does not run on it");
+  refused("cuda --model=a100_40", "its programs are for a100_40, and cuda:0 is");
+}
+
 TEST_F(CudaCommands, TuneANetworkOnTwoDevicesEndsWithItsModule) {
   const FakeCuda driver("arch=80,devices=2");
   const ProgramRun tuned = run_program({"tune",

@@ -19,8 +19,7 @@
 namespace pruner {
 namespace {
 
-Task cuda_task() {
-  const std::string op = "matmul 16 16 16";
+Task cuda_task(const std::string& op = "matmul 16 16 16") {
   return make_task(*parse_operator(op), *parse_target("cuda --arch=sm_80", 0), op);
 }
 
@@ -37,11 +36,12 @@ struct Measured {
   std::vector<MeasureResult> failed = {};
 };
 
-Measured measure_some(size_t count, const MeasureOptions& options = quick()) {
+Measured measure_some(size_t count,
+                      const MeasureOptions& options = quick(),
+                      const Task& task = cuda_task()) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
   Result<std::unique_ptr<LocalMeasurer>> measurer = LocalMeasurer::make(options, program);
   EXPECT_TRUE(measurer.ok()) << measurer.error().message();
-  const Task task = cuda_task();
   Measured measured;
   measured.results = (*measurer)->measure(task, some_candidates(task, count), kFailedCost);
   if (!measured.results.ok()) return measured;
@@ -151,6 +151,24 @@ TEST(CudaMeasurer, EmptiesTheCacheWhereThatIsAskedFor) {
   const int64_t l2_bytes = list_gpus(Backend::kCuda)->front().l2_bytes;
   EXPECT_NE(driver.lines("cuMemsetD8Async").find(std::to_string(2 * l2_bytes)), std::string::npos)
       << driver.lines("cuMemsetD8Async");
+}
+
+// Copies of 512 KB, so many that they exceed twice the second-level cache of an A100.
+TEST(CudaMeasurer, TakesTurnsWithCopiesOfConstantsThatComeFromMemory) {
+  const Task task = cuda_task("dense 2 256 512");
+  const auto allocations = [&](WeightsFrom from) {
+    const FakeCuda driver("arch=80");
+    MeasureOptions options = quick();
+    options.weights_from = from;
+    const Measured measured = measure_some(1, options, task);
+    EXPECT_TRUE(measured.results.ok() && measured.failed.empty());
+    EXPECT_EQ(driver.lines("VIOLATION"), "");
+    const std::string lines = driver.lines("cuMemAlloc");
+    return std::ranges::count(lines, '\n');
+  };
+  const int64_t l2_bytes = 40 << 20;
+  EXPECT_EQ(allocations(WeightsFrom::kMemory) - allocations(WeightsFrom::kLastLevel),
+            2 * l2_bytes / (256 * 512 * 4) - 1);
 }
 
 TEST(CudaMeasurer, SaysWhatTheDeviceHasNoMemoryFor) {

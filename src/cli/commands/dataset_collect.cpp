@@ -22,6 +22,7 @@ struct Collect {
   void add_to(CLI::App& app) {
     what.add_to(app);
     measure.add_to(app);
+    measure.add_build_only(app);
     add_forms(app, forms);
     add_option(app, "--eps-greedy SHARE", eps_greedy)
         .help("share of the programs that is drawn uniformly; the rest are mutations of drawn ones",
@@ -57,17 +58,27 @@ struct Collect {
 
     const std::atomic<bool>& interrupted = catch_interrupts();
     TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
-               make_measurer(measure, source, target, interrupted));
+               make_measurer(measure, source, target, interrupted, {kCollectOrigin, ""}));
     LiveView live(stderr, call.quiet);
     const int64_t wanted = collect.programs_per_task * static_cast<int64_t>(source.tasks.size());
+    int64_t built = 0;
     const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
-      live.show(round_line(tuner, summary, wanted));
+      built += summary.later;
+      if (!measure.build_only()) return live.show(round_line(tuner, summary, wanted));
+      live.say(print_built(measure, source, built));
     };
     TRY_ASSIGN(const std::unique_ptr<Collection> collection,
                Collection::open(source.tasks, collect, {*measurer, interrupted, on_round}));
     TRY_ASSIGN(const TuneEnd end, collection->run());
     live.finish();
 
+    if (measure.build_only()) {
+      call.show(built_json(measure, source, built),
+                fmt::format("{}\n{}\n",
+                            print_built(measure, source, built),
+                            print_measure_command(measure, collect.file)));
+      return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
+    }
     const Tuner& tuner = collection->tuner();
     call.show(tune_summary(tuner, end),
               fmt::format("{}{}: {} programs of {} tasks\n",

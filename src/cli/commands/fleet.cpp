@@ -183,19 +183,6 @@ Result<Target> take_device(const std::string& device, int& gpu) {
   return target;
 }
 
-/// A public key a line.
-Result<std::vector<std::string>> read_trusted(const std::string& path) {
-  if (path.empty())
-    return Error("--role run: give --trust FILE, the public keys of those whose code is run here");
-  TRY_ASSIGN(const std::string text, read_file(path));
-  std::vector<std::string> keys;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with('U')) keys.push_back(line.substr(0, line.find_first_of(" \r")));
-  if (keys.empty()) return Error(path, ": has no public key, as U...");
-  return keys;
-}
-
 struct Worker {
   FleetAccess access;
   std::string device;  // empty: all cores
@@ -229,7 +216,10 @@ struct Worker {
     options.name = worker_name();
     options.program = program_hash();
     if (options.role == WorkerRole::kRun) {
-      TRY_ASSIGN(options.trusted, read_trusted(trust));
+      if (trust.empty())
+        return Error(
+            "--role run: give --trust FILE, the public keys of those whose code is run here");
+      TRY_ASSIGN(options.trusted, read_public_keys(trust));
     } else {
       TRY(check_measurable(target));
     }

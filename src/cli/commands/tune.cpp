@@ -151,6 +151,7 @@ struct Tune {
   void add_to(CLI::App& app) {
     what.add_to(app);
     measure.add_to(app);
+    measure.add_build_only(app);
     contestant.add_to(app);
     explorer.add_to(app, "candidates to measure, resumed runs included");
     offers.add_to(app);
@@ -177,12 +178,13 @@ struct Tune {
   }
 
   Result<TuneOptions> tune_options(const Target& target, const Contestant& mode) const {
-    const bool elsewhere = !row_of(target.backend).on_host || measure.fleet.given();  // is measured
+    const bool elsewhere = !row_of(target.backend).on_host || measure.fleet.given() ||
+                           measure.build_only();  // is measured
     TuneOptions tune{.early_stopping = early_stopping,
                      .task_early_stopping = task_early_stopping,
                      .measured_at_once = elsewhere ? mode.search.round_size : measure.jobs,
                      .seed = measure.seed,
-                     .search_ahead = elsewhere,
+                     .search_ahead = elsewhere && !measure.build_only(),
                      .search = mode.search,
                      .policy = mode.mode.policy,
                      .mode = mode.name};
@@ -359,6 +361,19 @@ struct Tune {
     return exit_code_of(tuner, run.end, session.dir().records());
   }
 
+  /// The end of --build-only: nothing is measured, so there is no result but the bundle.
+  Result<int> finish_bundle(const Source& source,
+                            int64_t built,
+                            const WorkDir& dir,
+                            RunWatch& watch) const {
+    TRY(watch.done(built_json(measure, source, built)));
+    if (!watch.json())
+      fmt::print("{}\n{}\n",
+                 print_built(measure, source, built),
+                 print_measure_command(measure, dir.records()));
+    return kDone;
+  }
+
   SessionOptions session_options(const Invocation& call,
                                  const Source& source,
                                  const Contestant& mode,
@@ -385,7 +400,8 @@ struct Tune {
                                                 const std::string& work_dir,
                                                 const std::atomic<bool>& interrupted) const {
     TRY(measure.check(target));
-    if (!measure.fleet.given()) return make_measurer(measure, source, target, interrupted);
+    if (!measure.fleet.given())
+      return make_measurer(measure, source, target, interrupted, {tune.origin, tune.mode});
     const MeasureOptions options = measure_options(measure, interrupted);
     TRY_ASSIGN(const WorkDir dir, WorkDir::open(work_dir));
     TRY_ASSIGN(const std::string name, run_name(dir));
@@ -481,8 +497,11 @@ struct Tune {
                measurer_of(source, target, tune, work_dir, interrupted));
     TuneTrace trace;
     bool measured = false;
+    int64_t built = 0;
     const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
       measured = true;
+      built += summary.later;
+      if (measure.build_only()) return watch->phase("build", print_built(measure, source, built));
       if (!trace_file.empty()) trace.add(tuner, summary);
       RoundLine line = round_line(tuner, summary, tune.trials);
       line.busy = measurer->times().busy;
@@ -499,6 +518,7 @@ struct Tune {
     release_interrupts();
     if (!trace_file.empty())
       TRY(write_file(trace_file, print_json(trace_json(trace.trace())) + "\n"));
+    if (measure.build_only()) return finish_bundle(source, built, session->dir(), *watch);
     return finish(call,
                   {.source = source,
                    .target = target,

@@ -1,0 +1,111 @@
+// Bundles: candidates with their built programs in one file, so that a machine that has the device
+// for a short time only, or no compiler, does nothing but measure.
+//
+// A bundle is a line that names the format, then entries: the head, tasks, programs. An entry is a
+// line "KIND SIGNATURE HASH JSON-BYTES OBJECT-BYTES PACKED-BYTES" and its JSON and object, packed
+// by zstd with what came before. Entries are appended whole, so a bundle that was cut short has all
+// before.
+#pragma once
+
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fleet/nkey.h"
+#include "measure/build_worker.h"
+#include "measure/measure.h"
+#include "record/record.h"
+#include "support/zstd.h"
+
+namespace pruner {
+
+/// What a bundle says of all its programs.
+struct BundleHead {
+  std::string version = {};  // of the program that made it
+  Target target;
+  MeasureOptions options = {};  // with which its programs are measured
+  int64_t network_bytes = 0;    // weights and arena of the network that they are of; 0: an operator
+};
+
+/// A program of a task of the bundle.
+struct BundledProgram {
+  std::string task;  // task_hash()
+  Record record;     // of the trial; its result is empty
+  Build build;       // or why there is none; a CPU's object is a shared library
+};
+
+/// Writes a bundle, one entry after the other, each with the operating system before the call
+/// returns.
+class BundleWriter {
+ public:
+  /// A bundle that is there is written anew; another file is left alone, which is an error.
+  /// `builder` signs the programs; null: nobody does.
+  static Result<BundleWriter> open(const std::string& path,
+                                   const BundleHead& head,
+                                   const NKey* builder);
+  /// The task goes into the file with its first program.
+  Result<Unit> append(const Task& task, const Record& record, const Build& build);
+  int64_t programs() const { return programs_; }
+
+  BundleWriter(BundleWriter&&) noexcept;
+  BundleWriter& operator=(BundleWriter&&) noexcept;
+  ~BundleWriter();
+
+ private:
+  struct File;
+  explicit BundleWriter(std::unique_ptr<File> file);
+  Result<Unit> write(std::string_view kind, const Json& json, std::string_view object);
+
+  std::unique_ptr<File> file_;
+  PiecePacker packer_;
+  std::optional<NKey> builder_;
+  std::set<std::string> tasks_;
+  int64_t programs_ = 0;
+};
+
+/// Whose programs are run: of those who sign with one of the keys, or anybody's.
+struct BundleTrust {
+  std::vector<std::string> keys = {};  // public ones
+  bool anybody = false;
+};
+
+/// Reads a bundle from its beginning to its end.
+class BundleReader {
+ public:
+  /// Errors: the file is none, of another format or of nobody that is trusted.
+  static Result<BundleReader> open(const std::string& path, BundleTrust trust);
+
+  const BundleHead& head() const { return head_; }
+  /// The next program; nullopt at the end. Errors: an entry is damaged, or of
+  /// nobody that is trusted.
+  Result<std::optional<BundledProgram>> next();
+  /// Of a program that next() gave.
+  const Task& task(const std::string& hash) const { return tasks_.at(hash); }
+  /// Known at the end: the file ends within an entry.
+  bool cut_short() const { return cut_short_; }
+
+ private:
+  struct Entry {
+    std::string kind;
+    Json json;
+    std::string object;
+  };
+  Result<std::optional<Entry>> next_entry();
+  Error damaged(std::string_view how) const;
+
+  std::string path_;
+  std::ifstream in_;
+  PieceUnpacker unpacker_;
+  BundleTrust trust_;
+  BundleHead head_;
+  std::map<std::string, Task> tasks_;
+  int64_t entries_ = 0;
+  bool cut_short_ = false;
+};
+
+}  // namespace pruner

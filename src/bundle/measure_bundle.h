@@ -1,0 +1,47 @@
+// A bundle and a device -> records: runs, checks and times the programs in their order, until all
+// are measured or the time is up. What the record file has already is not measured again.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "bundle/bundle.h"
+#include "measure/local_measurer.h"
+
+namespace pruner {
+
+struct MeasureBundleOptions {
+  double budget_s = 0;             // no program is begun after it; infinite: all are measured
+  std::vector<Record> known = {};  // of the record file
+};
+
+/// How far a bundle is.
+struct BundleProgress {
+  int64_t earlier = 0, ok = 0, failed = 0;  // earlier: in the record file when this run began
+  double seconds = 0;                       // of this run
+  bool cut_short = false;  // the bundle ends within an entry: what comes before is measured
+  std::map<std::string, int64_t> reasons;  // of failures, in general words
+
+  bool whole = false;  // all programs of the bundle are measured
+
+  int64_t measured() const { return ok + failed; }
+  double per_second() const { return seconds > 0 ? static_cast<double>(measured()) / seconds : 0; }
+};
+
+struct MeasureBundleTools {
+  LocalMeasurer& runner;
+  RecordWriter& records;
+  const std::atomic<bool>& stop;
+  std::function<void(const BundleProgress&)> on_result;
+};
+
+/// Each record is in the file before the next program begins. Errors: the bundle is damaged, the
+/// file cannot be written, or there is no device any more.
+Result<BundleProgress> measure_bundle(BundleReader& bundle,
+                                      const MeasureBundleOptions& options,
+                                      const MeasureBundleTools& tools);
+
+/// What tells a program's record from another's, whatever the results: task, schedule, device.
+std::string program_identity(const Record& record);
+
+}  // namespace pruner
