@@ -10,7 +10,7 @@ Steps have limits; what no time is left for is skipped, and the table says so. O
 A time is the median over rounds, in which everybody has a turn. Of an operator `ours_ms` is the time of its kernels;
 of a network that of a whole call, its input and output copied, which torch's is not. `ratio` is ours over the faster
 of torch and torch.compile (max-autotune); of a search the time to MetaSchedule's final latency over what MetaSchedule took to
-it. Narrow products of ours have results of float32, torch's of 16 bits are of 16. Without torch there are our times alone.
+it. Results have the type of the operands, of int8 float32. Without torch there are our times alone.
 """
 import argparse
 import collections
@@ -68,6 +68,7 @@ BARS = {
 }
 SEARCH_BAR = 0.25  # of MetaSchedule's time
 OPERATOR_OPTIONS = {"f32": "", "tf32": " bits=19", "f16": " bits=16", "bf16": " bits=16 exponent=8", "int8": " bits=8"}
+RESULTS = {"f16": " +f16", "bf16": " +bf16"}  # as torch's
 COLUMNS = ["what", "precision", "ours_ms", "torch_ms", "compile_ms", "ratio", "trials", "trials_per_s", "seconds", "note"]
 OPENCL_TESTS = "OpenCl*:Oclgrind*:*/OpenCl*"
 COMPILER_TESTS = "CubinTest.*:ReadCubin.*:CudaWarpCode.*"  # which need no GPU, and a minute
@@ -119,7 +120,8 @@ class Work:
     def source(self):
         """How `pruner` is told of it."""
         if self.kind != "network":
-            return ["--op", self.subject + OPERATOR_OPTIONS[self.precision]]
+            result = RESULTS.get(self.precision, "") if self.kind == "operator" else ""
+            return ["--op", self.subject + OPERATOR_OPTIONS[self.precision] + result]
         name, *sizes = self.what.split()
         options = [word for size in sizes for word in ("--" + size.replace("_", "-")).split("=")]
         return ["--network", name, *options, "--precision", self.precision]

@@ -120,6 +120,11 @@ def operator(text, precision):
     if name == "batch_matmul":
         b, m, n, k = sizes
         return torch.bmm, [(b, m, k), (b, k, n)], False
+    if name == "attention":
+        b, h, m, n, d = sizes
+        sharing, causal = options.get("sharing", 1), bool(options.get("causal", 0))
+        call = lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=sharing > 1)
+        return call, [(b, h, m, d), (b, h // sharing, n, d), (b, h // sharing, n, d)], False
     if name == "softmax":
         return lambda x: torch.softmax(x, -1), [sizes], False
     if name == "conv2d":

@@ -1,5 +1,7 @@
-# The checks of tools/ themselves.
+# The checks of tools/ themselves, and the program that takes rows of bench/gpu_ledger.tsv.
 if(PRUNER_PYTHON)
-  add_test(NAME tools COMMAND ${PRUNER_PYTHON} ${PROJECT_SOURCE_DIR}/tests/tools/tools_test.py)
-  set_tests_properties(tools PROPERTIES LABELS unit TIMEOUT 60 ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+  foreach(name tools gpu_lab)
+    add_test(NAME ${name} COMMAND ${PRUNER_PYTHON} ${PROJECT_SOURCE_DIR}/tests/tools/${name}_test.py)
+    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 60 ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+  endforeach()
 endif()

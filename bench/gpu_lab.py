@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""The measurements that need a GPU, one after the other, in the minutes that there is one.
+
+    bench/gpu_lab.py list                       the ledger: what waits, what it takes, what came of it
+    bench/gpu_lab.py pack [FOLDER] [ROW...]     here: all that the rows need, into a folder (build/gpu_lab)
+    bench/gpu_lab.py run SECONDS OUT [ROW...]   there, in that folder: the next rows that fit; OUT has what came of them
+    bench/gpu_lab.py merge OUT/gpu_ledger.tsv   here: the ledger as it is after that
+
+The ledger, bench/gpu_ledger.tsv, has a row a measurement, in the order of their worth; one that was measured goes to
+the end. A row's command runs in the packed folder with $OUT, $SECONDS, $PYTHON and $TARGET, and says what came of it in
+its last line, `value: ...`. It is ended when its time is up. A row whose seconds are 0 runs beside the others and is
+waited for at the end (torch.compile); `pack` runs what its preparation says, here.
+
+Parts of commands, which print such a line:
+
+    check ROWS      gpu_check.py of operators and networks, each beside torch
+    bundle NAME     `pruner measure` of a packed bundle; what is measured of it before goes on
+"""
+import argparse
+import csv
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+COLUMNS = ["row", "what", "why", "seconds", "bar", "state", "value", "prepare", "command"]
+NEVER = "never"
+LAST_S = 5  # of the seconds given, for writing and ending
+
+
+class Ledger:
+    def __init__(self, path):
+        self.path = path
+        with open(path, encoding="utf-8", newline="") as file:
+            lines = [line for line in file if not line.startswith("#")]
+        self.rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+        for row in self.rows:
+            if list(row) != COLUMNS or None in row.values() or not re.fullmatch(r"\d+", row["seconds"]):
+                sys.exit(f"{path}: row {row.get('row')} has not the columns {' '.join(COLUMNS)}")
+        names = [row["row"] for row in self.rows]
+        if len(set(names)) < len(names):
+            sys.exit(f"{path}: two rows have one name")
+
+    def chosen(self, names):
+        known = {row["row"]: row for row in self.rows}
+        for name in names:
+            if name not in known:
+                sys.exit(f"{self.path}: there is no row {name}")
+        return [known[name] for name in names] if names else list(self.rows)
+
+    def measured(self, row, state, value):
+        """A row that ran goes behind the others."""
+        row["state"], row["value"] = state, re.sub(r"\s+", " ", value)
+        self.rows.remove(row)
+        self.rows.append(row)
+
+    def write(self, path):
+        lines = ["\t".join(COLUMNS)] + ["\t".join(row[column] for column in COLUMNS) for row in self.rows]
+        path.with_suffix(".new").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        path.with_suffix(".new").replace(path)
+
+
+def value_of(text):
+    """What a command's output says of its result; its last line where it does not say."""
+    found = re.findall(r"^value: (.*)$", text, re.M)
+    lines = [line for line in text.splitlines() if line.strip()]
+    return found[-1] if found else f"no value; {lines[-1] if lines else 'no output'}"
+
+
+class Run:
+    """The rows of one visit."""
+
+    def __init__(self, ledger, seconds, out):
+        self.ledger, self.out = ledger, out
+        self.end = time.monotonic() + seconds - LAST_S
+        out.mkdir(parents=True, exist_ok=True)
+        self.card = self.ask(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]) or "no NVIDIA GPU"
+        version = HERE / "version"
+        self.state = f"{time.strftime('%Y-%m-%d')}, {self.card}, {version.read_text().strip() if version.exists() else '?'}"
+        self.beside = []
+
+    @staticmethod
+    def ask(command):
+        try:
+            return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.splitlines()[0]
+        except (OSError, subprocess.SubprocessError, IndexError):
+            return ""
+
+    def left(self):
+        return self.end - time.monotonic()
+
+    def start(self, row, seconds):
+        log = open(self.out / f"{row['row']}.log", "w", encoding="utf-8")
+        capability = self.ask(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"])
+        target = f"cuda --arch=sm_{capability.replace('.', '')}" if capability else "cuda"
+        more = {"OUT": str(self.out.resolve()), "SECONDS": str(int(seconds)), "PYTHON": sys.executable,
+                "TARGET": os.environ.get("TARGET", target)}
+        print(f"== {row['row']}: {row['what']} ({self.left():.0f} s left)", flush=True)
+        return subprocess.Popen(["bash", "-c", row["command"]], cwd=HERE, env={**os.environ, **more}, stdout=log,
+                                stderr=subprocess.STDOUT, start_new_session=True, text=True)
+
+    def finish(self, row, process, limit):
+        began = time.monotonic()
+        try:
+            process.wait(timeout=max(limit, 0.1))
+            late = ""
+        except subprocess.TimeoutExpired:
+            late = f"ended after {limit:.0f} s; "
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        text = (self.out / f"{row['row']}.log").read_text(encoding="utf-8", errors="replace")
+        failed = f"exit {process.returncode}; " if process.returncode and not late else ""
+        value = late + failed + value_of(text)
+        print(f"   {value} ({time.monotonic() - began:.0f} s)", flush=True)
+        self.ledger.measured(row, self.state, value)
+        self.ledger.write(self.out / "gpu_ledger.tsv")
+
+    def rows(self, chosen):
+        for row in chosen:
+            if row["seconds"] == "0" and self.left() > 60:
+                self.beside.append((row, self.start(row, self.left())))
+        skipped = 0
+        for row in chosen:
+            seconds = float(row["seconds"])
+            if seconds == 0:
+                continue
+            if seconds > self.left():
+                skipped += 1
+                continue
+            self.finish(row, self.start(row, seconds), seconds)
+        for row, process in self.beside:
+            self.finish(row, process, self.left())
+        print(f"{skipped} rows had no time", flush=True)
+
+
+# Parts of commands.
+
+def check(rows):
+    """gpu_check.py without what other rows do: tests, the plug-in, torch.compile."""
+    out = pathlib.Path(os.environ["OUT"]) / ("check_" + re.sub(r"\W+", "_", rows))
+    subprocess.run([sys.executable, HERE / "gpu_check.py", out, "--bundle", HERE, "--rows", rows, "--no-tests", "--no-plugin",
+                    "--no-compile", "--seconds", os.environ["SECONDS"], "--target", os.environ["TARGET"]], check=False)
+    with open(out / "gpu_check.tsv", encoding="utf-8") as file:
+        found = csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t", quoting=csv.QUOTE_NONE)
+        said = [f"{row['what']} {row['precision']} {row['ours_ms']} ms, torch {row['torch_ms']} ms, ratio {row['ratio']}"
+                for row in found if row["ours_ms"] not in ("-", None)]
+    print("value:", "; ".join(said) or "nothing was timed")
+
+
+def bundle(name):
+    """What is measured of a bundle is kept between visits in its records, which `pack` takes along."""
+    records = pathlib.Path(os.environ["OUT"]) / f"{name}.json"
+    earlier = HERE / "bundles" / f"{name}.json"
+    if earlier.exists():
+        shutil.copy(earlier, records)
+    budget = max(int(os.environ["SECONDS"]) - 10, 1)
+    done = subprocess.run([HERE / "pruner", "measure", HERE / "bundles" / f"{name}.bundle", "--records", records,
+                           "--unsigned", "--budget", f"{budget}s", "--json"], stdout=subprocess.PIPE, text=True, check=False)
+    if not done.stdout.strip():
+        sys.exit(done.returncode or 1)
+    said = json.loads(done.stdout)
+    print(f"value: {said['ok']} programs measured, {said['failed']} failed, {said['per_second']:.1f} a second, "
+          f"{'all' if said['whole'] else 'not all'} of the bundle; {said['earlier']} were there")
+
+
+# Here.
+
+def pack(ledger, folder, names):
+    """The folder of gpu_bundle.sh, with the ledger, this file, and what the rows prepare."""
+    subprocess.run(["bash", HERE / "gpu_bundle.sh", folder], check=True)
+    (folder / "bundles").mkdir(exist_ok=True)
+    for name in ("gpu_lab.py", "gpu_lab.sh", "gpu_ledger.tsv"):
+        shutil.copy(HERE / name, folder)
+    failed = []
+    for row in ledger.chosen(names):
+        if not row["prepare"]:
+            continue
+        print(f"== {row['row']}", flush=True)
+        environment = {**os.environ, "LAB": str(folder.resolve()), "PRUNER": str((folder / "pruner").resolve())}
+        if subprocess.run(["bash", "-c", row["prepare"]], cwd=HERE.parent, env=environment, check=False).returncode != 0:
+            failed.append(row["row"])
+    mib = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
+    print(f"{folder}: {mib:.0f} MiB" + (f"; not prepared: {' '.join(failed)}" if failed else ""))
+    return 1 if failed or mib >= 64 else 0
+
+
+def show(ledger):
+    for row in ledger.rows:
+        print(f"{row['row']:20} {row['seconds']:>4} s  {row['what']}; bar: {row['bar'] or 'none'}\n"
+              f"{'':28} {row['state']}{': ' + row['value'] if row['value'] else ''}")
+
+
+def merge(ledger, visited):
+    """Takes states and values of the rows that a visit measured; those that it does not know stay as they are."""
+    known = {row["row"]: row for row in ledger.rows}
+    for row in visited.rows:
+        mine = known.get(row["row"])
+        if mine and (mine["state"], mine["value"]) != (row["state"], row["value"]):
+            ledger.measured(mine, row["state"], row["value"])
+    ledger.write(ledger.path)
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ledger", type=pathlib.Path, default=HERE / "gpu_ledger.tsv")
+    parts = parser.add_subparsers(dest="what", required=True)
+    parts.add_parser("list")
+    packing = parts.add_parser("pack")
+    packing.add_argument("folder", nargs="?", type=pathlib.Path, default=HERE.parent / "build/gpu_lab")
+    packing.add_argument("rows", nargs="*")
+    running = parts.add_parser("run")
+    running.add_argument("seconds", type=float)
+    running.add_argument("out", type=pathlib.Path)
+    running.add_argument("rows", nargs="*")
+    parts.add_parser("merge").add_argument("file", type=pathlib.Path)
+    parts.add_parser("check").add_argument("rows")
+    parts.add_parser("bundle").add_argument("name")
+    options = parser.parse_args()
+    if options.what == "check":
+        return check(options.rows)
+    if options.what == "bundle":
+        return bundle(options.name)
+    ledger = Ledger(options.ledger)
+    if options.what == "list":
+        return show(ledger)
+    if options.what == "pack":
+        return pack(ledger, options.folder, options.rows)
+    if options.what == "run":
+        if options.seconds <= LAST_S:
+            sys.exit(f"{options.seconds:g} seconds: no row fits")
+        return Run(ledger, options.seconds, options.out).rows(ledger.chosen(options.rows))
+    return merge(ledger, Ledger(options.file))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
