@@ -116,6 +116,29 @@ class TileLoads {
     return parted;
   }
 
+  // Share of an access' vectors that lie in two lines, each of which takes two loads: they begin at
+  // multiples of what all strides have in common, from the begin of a buffer, which is a line's.
+  double crossing_share(const Access& access, double element_bytes) const {
+    if (packing_of(nest_, access.producer) != nullptr) return 0;
+    const Stage& s = dag_[stage_.stage];
+    const auto bytes = static_cast<int64_t>(element_bytes);
+    int64_t common = target_.cache_line_bytes;
+    const auto add = [&](int iterator, int64_t extent) {
+      if (iterator == tile_.vector_axis || extent == 1) return;
+      const double stride = std::abs(stride_of(access, iterator));
+      if (stride == std::floor(stride))
+        common = std::gcd(common, static_cast<int64_t>(stride) * bytes);
+    };
+    for (size_t i = 0; i < s.axes.size(); ++i) add(static_cast<int>(i), s.axes[i].extent);
+    for (size_t i = 0; i < s.reduce_axes.size(); ++i)
+      add(static_cast<int>(s.axes.size() + i), s.reduce_axes[i].extent);
+    const auto vector = static_cast<int64_t>(tile_.lanes * tile_.terms) * bytes;
+    common = std::gcd(common, vector);
+    const int64_t places = target_.cache_line_bytes / common;
+    const int64_t within = std::max<int64_t>(0, target_.cache_line_bytes - vector) / common + 1;
+    return 1 - static_cast<double>(std::min(within, places)) / static_cast<double>(places);
+  }
+
   // Cycles of one access' loads in one step: vectors that differ are loaded once each, a value
   // without the vector axis is broadcast. `shared` grows by the vectors that windows share.
   double cycles_of(const Access& access, double& shared) const {
@@ -150,7 +173,9 @@ class TileLoads {
                       parted * tile_.vectors * tile_.lanes * target_.draft.gather_cycles_per_lane);
     }
     if (share < 1) shared += rows * tile_.vectors;
-    if (stride == 1) return loads * tile_.vectors / (whole ? target_.loads_per_cycle : narrow);
+    if (stride == 1)
+      return loads * tile_.vectors * (1 + crossing_share(access, bytes)) /
+             (whole ? target_.loads_per_cycle : narrow);
     return loads * tile_.vectors * tile_.lanes * target_.draft.gather_cycles_per_lane;
   }
 
