@@ -5,6 +5,7 @@
     bench/draft_transfer.py collect                 measures programs of each on this machine
     bench/draft_transfer.py report [FILE...]        what the draft makes of the programs of each machine
     bench/draft_transfer.py held-out [FILE...]      the same, its constants fitted on other machines, other families
+    bench/draft_transfer.py pretrain [FILE...]      the weights that the mode pam starts from: models/pam_cpu.safetensors
 
 The operators are drawn by a seed from a grammar (FAMILIES). Of each, `collect` measures 300 programs that are drawn
 uniformly from its space, in two passes over all operators, and in each pass 100 that the search takes which goes by the
@@ -29,6 +30,7 @@ import sys
 import tempfile
 
 DATA = pathlib.Path(__file__).resolve().parent / "data"
+WEIGHTS = DATA.parent.parent / "models/pam_cpu.safetensors"
 UNIFORM, DRAFTED, PASSES = 300, 100, 2  # programs of an operator in each pass
 
 ROWS = [16, 32, 49, 64, 77, 96, 100, 128, 196, 197, 256, 300, 384, 500, 512, 768]
@@ -154,7 +156,8 @@ def collect(args):
     lines = [line for of_operator in found.values() for line in of_operator]
     machine = json.loads(lines[0])["p"]["device"]
     args.folder.mkdir(exist_ok=True)
-    path = args.folder / f"cpu-{re.sub('[^a-z0-9]+', '-', machine.lower())}.json.gz"
+    name = re.sub("[^a-z0-9]+", "-", machine.lower()) + (f"-seed{args.seed}" if args.seed else "")
+    path = args.folder / f"cpu-{name}.json.gz"
     path.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode(), 9, mtime=0))
     print(path)
 
@@ -264,9 +267,17 @@ def held_out(args, families):
         table(found, families, "fitted", "family")
 
 
+def pretrain(args):
+    with tempfile.TemporaryDirectory() as folder:
+        features = pathlib.Path(folder) / "all.features"
+        run(args.program, "dataset", "make", "--mixed-targets", "--records", *args.files, "-o", features)
+        run(args.program, "train", "--dataset", features, "--model", "pam", "--train-ratio", "1", "-o", WEIGHTS)
+    print(WEIGHTS)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["list", "collect", "report", "held-out"])
+    parser.add_argument("what", choices=["list", "collect", "report", "held-out", "pretrain"])
     parser.add_argument("files", nargs="*", type=pathlib.Path, help="default: all of FOLDER")
     parser.add_argument("--program", type=pathlib.Path, default="build/release/pruner")
     parser.add_argument("--folder", type=pathlib.Path, default=DATA)
@@ -274,7 +285,8 @@ def main():
     parser.add_argument("--stiffness", type=float, default=0.01, help="of the fit")
     args = parser.parse_args()
     args.files = args.files or sorted(args.folder.glob("cpu-*.json.gz"))
-    families = {text: family for family, text in operators(args.seed)}
+    seeds = {args.seed} | {int(seed) for file in args.files for seed in re.findall(r"-seed(\d+)\.", file.name)}
+    families = {text: family for seed in sorted(seeds) for family, text in operators(seed)}
     if args.what == "list":
         for text, family in families.items():
             print(f"{family}\t{text}")
@@ -282,6 +294,8 @@ def main():
         collect(args)
     elif not args.files:
         sys.exit(f"no records in {args.folder}: {sys.argv[0]} collect")
+    elif args.what == "pretrain":
+        pretrain(args)
     elif args.what == "report":
         report(args, families)
     else:
