@@ -4,9 +4,11 @@
 // are drawn by rank, a population has no duplicates, tiles cross over, and a share of each batch is
 // next to what measured best (published.cpp is without that).
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "search/batch.h"
+#include "search/doubt.h"
 #include "search/search.h"
 
 namespace pruner {
@@ -64,7 +66,8 @@ class Explorer {
     const size_t num_random = draw_share(options_.eps_greedy, batch.room(), rng_);
     const size_t num_near = draw_share(options_.neighbours, batch.room(), rng_);
     batch.add_best(ranked_near_, num_near, options_.min_distance);
-    batch.add_best(best, batch.room() - std::min(batch.room(), num_random), options_.min_distance);
+    const size_t num_best = batch.room() - std::min(batch.room(), num_random);
+    add_doubtful(batch, best, num_best);
     for (const Candidate& candidate : random_) batch.add(candidate);
     batch.add_best(best, batch.room(), 1);  // where the random ones were all tried
     return batch.take();
@@ -78,6 +81,33 @@ class Explorer {
     evolve_options.generations = generations;
     evolve_options.exclude = &r_.history.tried();
     return evolve(r_.task, r_.space, std::move(population), model, evolve_options, rng_);
+  }
+
+  // What may be the best, by what is thought of each and how sure that is.
+  void add_doubtful(Batch& batch, const std::vector<Scored>& best, size_t count) {
+    constexpr size_t kDrawnFrom = 256;
+    std::vector<Candidate> candidates;
+    std::vector<double> speeds;  // their logarithms
+    for (const Scored& scored : best) {
+      if (candidates.size() == kDrawnFrom) break;
+      const auto score = static_cast<double>(scored.score);
+      candidates.push_back(scored.candidate);
+      speeds.push_back(by_draft_ ? std::log(score) : score);
+    }
+    const Doubt doubt(candidates, r_.history);
+    std::vector<bool> passed(candidates.size());
+    for (size_t left = candidates.size(); left > 0 && count > 0 && !batch.full(); --left) {
+      const std::vector<double> deviations = doubt.draw(rng_);
+      size_t chosen = candidates.size();
+      for (size_t i = 0; i < candidates.size(); ++i) {
+        if (passed[i]) continue;
+        if (chosen == candidates.size() ||
+            speeds[i] + deviations[i] > speeds[chosen] + deviations[chosen])
+          chosen = i;
+      }
+      passed[chosen] = true;
+      count -= batch.add(candidates[chosen]);
+    }
   }
 
   void add_measured(std::vector<Candidate>& population, size_t count) const {
@@ -112,6 +142,7 @@ class Explorer {
                    static_cast<size_t>(options_.measured_share * options_.evolve.population));
       verified = evolve_by(*r_.models.verify, std::move(population), options_.verify_generations);
     }
+    by_draft_ = verified.empty();
     if (verified.empty()) {
       ranked_near_ = evolve_by(r_.models.draft, near, 0);
       return r_.memory.drafts;
@@ -128,6 +159,7 @@ class Explorer {
   Rng& rng_;
   std::vector<Candidate> random_;
   std::vector<Scored> ranked_near_;
+  bool by_draft_ = true;  // scores are of the draft alone
 };
 
 }  // namespace
