@@ -5,6 +5,7 @@
 
 #include "cli/recorded_source.h"
 #include "cli/source.h"
+#include "model/shipped_weights.h"
 #include "support/log.h"
 
 namespace pruner {
@@ -112,6 +113,7 @@ Result<const SearchPolicy*> policy_of(const std::string& name,
 }
 
 constexpr std::string_view kAsPublished = "as-published";
+constexpr std::string_view kFromScratch = "none";  // of --load-model
 
 /// Makes the contestant's search the published one.
 Result<Unit> publish(Contestant& contestant) {
@@ -122,6 +124,15 @@ Result<Unit> publish(Contestant& contestant) {
                  " has no published form");
   contestant.mode.policy = published;
   return Unit{};
+}
+
+/// Whether its model starts from the program's own weights where none are named: they are of CPUs,
+/// and part of no published search.
+bool starts_from_shipped(const Contestant& contestant, const Target& target) {
+  const bool published = contestant.mode.policy->as_published || contestant.models.as_published;
+  return contestant.mode.model == "pam" && !target.is_gpu() && !published &&
+         contestant.mode.policy->drafts && contestant.ablation.weights &&
+         contestant.models.load_model.empty();
 }
 
 /// What remains of a contestant when its mode and policy are known: what its model needs, its
@@ -141,6 +152,8 @@ Result<Contestant> complete(const ModeOptions& options,
     TRY_ASSIGN(contestant.draft_form, read_draft_form(options.psa_form, *target));
   }
   contestant.name = display_name(contestant.name, contestant.mode);
+  if (target != nullptr && starts_from_shipped(contestant, *target))
+    contestant.models.load_model = kShippedWeights;
   return contestant;
 }
 
@@ -190,7 +203,10 @@ void ContestantOptions::add_to(CLI::App& app) {
           "metaschedule, draft-only, random, ...",
           "pam");
   add_option(app, "--load-model FILE", load_model)
-      .help("weights of a learned cost model: .pkl, .pth, safetensors, or xgboost's JSON");
+      .help(
+          "weights of a learned cost model: .pkl, .pth, safetensors, or xgboost's JSON; none: from "
+          "scratch",
+          "of pam on a CPU the program's own");
   add_option(app, "--policy NAME", policy)
       .help("pruner (draft, then verify), ansor, or uniform (no model)");
 }
@@ -218,12 +234,14 @@ Result<Contestant> read_contestant(const ContestantOptions& options,
                                    const Target& target,
                                    bool drafts) {
   TRY_ASSIGN(const SearchMode* mode, find_mode(options.cost_model));
-  models.load_model = options.load_model;
+  const bool from_scratch = options.load_model == kFromScratch;
+  if (!from_scratch) models.load_model = options.load_model;
   TRY_ASSIGN(models, model_options(how, std::move(models)));
-  if (!mode->learns() && !options.load_model.empty())
+  if (!mode->learns() && !models.load_model.empty())
     log_warning(
         "--load-model {}: the cost model {} has no use for it", options.load_model, mode->name);
   Contestant contestant{options.cost_model, *mode, std::move(models)};
+  contestant.ablation.weights = !from_scratch;
   TRY_ASSIGN(contestant.mode.policy, policy_of(options.policy, *mode, drafts));
   if (contestant.mode.policy != mode->policy)
     contestant.name.append("-policy-").append(contestant.mode.policy->name);

@@ -56,6 +56,8 @@ std::unique_ptr<CostModel> make_feature_model(std::unique_ptr<LearnedModel> lear
                                               FeatureParts parts = {});
 /// Both, weighed by how well each foretold what was measured; nothing to say while the learned one
 /// has none. `draft` outlives it, and learns of samples after it.
-std::unique_ptr<CostModel> make_stacked_model(CostModel& draft, std::unique_ptr<CostModel> learned);
+std::unique_ptr<CostModel> make_stacked_model(CostModel& draft,
+                                              std::unique_ptr<CostModel> learned,
+                                              double of_learned = 0);
 
 }  // namespace pruner

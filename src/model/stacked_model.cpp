@@ -11,8 +11,8 @@ namespace {
 
 class StackedModel : public CostModel {
  public:
-  StackedModel(CostModel& draft, std::unique_ptr<CostModel> learned)
-      : draft_(draft), learned_(std::move(learned)) {}
+  StackedModel(CostModel& draft, std::unique_ptr<CostModel> learned, double of_learned)
+      : draft_(draft), learned_(std::move(learned)), stacking_(of_learned) {}
 
   std::vector<float> predict(const Task& task,
                              const Space& space,
@@ -60,8 +60,9 @@ class StackedModel : public CostModel {
 }  // namespace
 
 std::unique_ptr<CostModel> make_stacked_model(CostModel& draft,
-                                              std::unique_ptr<CostModel> learned) {
-  return std::make_unique<StackedModel>(draft, std::move(learned));
+                                              std::unique_ptr<CostModel> learned,
+                                              double of_learned) {
+  return std::make_unique<StackedModel>(draft, std::move(learned), of_learned);
 }
 
 }  // namespace pruner

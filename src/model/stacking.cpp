@@ -41,13 +41,14 @@ void Stacking::weigh(std::span<const float> drafted,
     my_ += m[i] * y[i];
     n_ += 1;
   }
-  // Ridge towards (1, 0), in units of each quantity's variance.
+  // Ridge towards (1, prior), in units of each quantity's variance.
   const double dd = dd_ + kPrior * dd_ / n_ + 1e-9, mm = mm_ + kPrior * mm_ / n_ + 1e-9;
   const double dy = dy_ + kPrior * dd_ / n_ + 1e-9;
+  const double my = my_ + prior_ * (kPrior * mm_ / n_ + 1e-9);
   const double determinant = dd * mm - dm_ * dm_;
   if (determinant <= 1e-12 * dd * mm) return;
-  of_draft_ = std::max(0.0, (dy * mm - dm_ * my_) / determinant);
-  of_learned_ = std::max(0.0, (dd * my_ - dm_ * dy) / determinant);
+  of_draft_ = std::max(0.0, (dy * mm - dm_ * my) / determinant);
+  of_learned_ = std::max(0.0, (dd * my - dm_ * dy) / determinant);
   if (of_draft_ == 0 && of_learned_ == 0) of_draft_ = 1;
 }
 

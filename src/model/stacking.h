@@ -10,6 +10,10 @@ namespace pruner {
 
 class Stacking {
  public:
+  /// `of_learned`: what the learned model's scores are worth beside the logarithm of the draft's,
+  /// before anything was measured.
+  explicit Stacking(double of_learned = 0) : prior_(of_learned), of_learned_(of_learned) {}
+
   /// Learns of programs of one task: the draft's scores (above 0), the learned model's, and the
   /// seconds that they took.
   void weigh(std::span<const float> drafted,
@@ -19,7 +23,8 @@ class Stacking {
   float score(float drafted, float learned) const;
 
  private:
-  double of_draft_ = 1, of_learned_ = 0;
+  double prior_;
+  double of_draft_ = 1, of_learned_;
   double dd_ = 0, dm_ = 0, mm_ = 0, dy_ = 0, my_ = 0, n_ = 0;  // weighted sums
 };
 

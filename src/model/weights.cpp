@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "model/safetensors.h"
+#include "model/shipped_weights.h"
 #include "model/torch_checkpoint.h"
 #include "support/file.h"
 #include "support/json.h"
@@ -326,7 +327,10 @@ Result<Unit> check_weights(const ModelWeights& weights) {
 }
 
 Result<ModelWeights> load_weights(const std::string& path) {
-  TRY_ASSIGN(const std::string bytes, read_file(path));
+  std::string bytes(path == kShippedWeights ? shipped_weights() : std::string_view());
+  if (bytes.empty()) {
+    TRY_ASSIGN(bytes, read_file(path));
+  }
   Result<ModelWeights> weights = read_any(path, bytes);
   Result<Unit> checked = weights.ok() ? add_unit_columns(*weights) : weights.error();
   if (checked.ok()) checked = check_weights(*weights);

@@ -93,7 +93,8 @@ Result<Unit> check_weights(const ModelWeights& weights);
 
 /// Reads what save_weights wrote, or a published checkpoint: the .pkl of (network, mode, scales),
 /// or the .pth of tensors alone, whose scales stand beside it in NAME.scales.json or
-/// feature_scales.json. The content decides, not the name. Errors name the file.
+/// feature_scales.json. The content decides, not the name; kShippedWeights are the program's own.
+/// Errors name the file.
 Result<ModelWeights> load_weights(const std::string& path);
 /// The same; an error if they are of another architecture.
 Result<ModelWeights> load_weights(const std::string& path, const Architecture& expected);

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -148,6 +149,38 @@ TEST_F(Fault, AKilledTunerLosesNothing) {
   const ProgramRun last = start_program(tune(trials), settings()).wait();
   EXPECT_EQ(last.exit_code, 0) << last.err;
   EXPECT_GE(expect_whole_records(), trials);
+  EXPECT_EQ(leftovers(), Strings());
+}
+
+TEST_F(Fault, AKilledMeasureLosesNothing) {
+  const int moments = setting("PRUNER_FAULT_MOMENTS", 12);
+  constexpr size_t kPrograms = 60;
+  const std::string bundle = dir + "/bundle";
+  const ProgramRun built =
+      start_program(tune(kPrograms, {"--build-only", bundle}), settings()).wait();
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  const Strings measure = {"measure", bundle, "--records", records(), "--unsigned"};
+  int64_t before = 0;
+  for (int i = 0; i < moments; ++i) {
+    StartedProgram program = start_program(measure, settings());
+    sleep_s(0.02 + 0.3 * rng.uniform());
+    kill(program.pid, SIGKILL);
+    program.wait();
+    expect_no_orphan();
+    const int64_t now = expect_whole_records(true);
+    EXPECT_GE(now, before);
+    before = now;
+  }
+  const ProgramRun last = start_program(measure, settings()).wait();
+  EXPECT_EQ(last.exit_code, 0) << last.err;
+  std::set<std::string> schedules;
+  for (const Record& record : read()) {
+    EXPECT_TRUE(record.result.ok()) << record.result.error_text;
+    std::string schedule = record.sketch_hash;
+    for (const auto& [name, value] : record.decisions) schedule += name + std::to_string(value);
+    EXPECT_TRUE(schedules.insert(schedule).second) << "measured twice";
+  }
+  EXPECT_EQ(schedules.size(), kPrograms);
   EXPECT_EQ(leftovers(), Strings());
 }
 
