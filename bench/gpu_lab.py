@@ -117,6 +117,8 @@ class Run:
         text = (self.out / f"{row['row']}.log").read_text(encoding="utf-8", errors="replace")
         failed = f"exit {process.returncode}; " if process.returncode and not late else ""
         value = late + failed + value_of(text)
+        if how := self.ask(["nvidia-smi", "--query-gpu=clocks.sm,temperature.gpu", "--format=csv,noheader"]):
+            value += f" (at its end {how} C)"
         print(f"   {value} ({time.monotonic() - began:.0f} s)", flush=True)
         self.ledger.measured(row, self.state, value)
         self.ledger.write(self.out / "gpu_ledger.tsv")

@@ -1,20 +1,39 @@
-// The measurer of `--build-only`: a search goes as always, but what it proposes is built, written
-// into a bundle, and measured later, elsewhere.
+// The measurers of `--build-only`: searches go as always, but what they propose is built, written
+// into one bundle, and measured later, elsewhere.
 #pragma once
+
+#include <map>
+#include <memory>
 
 #include "bundle/bundle.h"
 #include "measure/local_measurer.h"
 
 namespace pruner {
 
-/// What the records of the bundle's programs say of how they were chosen (Record).
+/// What the records of programs say of how they were chosen (Record).
 struct TrialLabels {
   std::string origin, mode;
 };
 
-/// Builds by `builder`, which need not have the device. Its results are `later`.
-std::unique_ptr<Measurer> make_build_only_measurer(std::unique_ptr<LocalMeasurer> builder,
-                                                   BundleWriter bundle,
-                                                   TrialLabels labels);
+class BundleBuild : public std::enable_shared_from_this<BundleBuild> {
+ public:
+  /// Builds by `builder`, which need not have the device.
+  static std::shared_ptr<BundleBuild> make(std::unique_ptr<LocalMeasurer> builder,
+                                           BundleWriter bundle);
+
+  /// Of a search whose records are labelled so. Its results are `later`.
+  std::unique_ptr<Measurer> measurer(TrialLabels labels);
+  int64_t programs() const { return bundle_.programs(); }
+
+ private:
+  class Measurers;
+  BundleBuild(std::unique_ptr<LocalMeasurer> builder, BundleWriter bundle)
+      : builder_(std::move(builder)), bundle_(std::move(bundle)) {}
+  const Space& space_of(const Task& task);
+
+  std::unique_ptr<LocalMeasurer> builder_;
+  BundleWriter bundle_;
+  std::map<std::string, Space> spaces_;  // by the task's key
+};
 
 }  // namespace pruner

@@ -107,18 +107,18 @@ MeasureOptions measure_options(const MeasurerOptions& options,
           .flush_l2 = options.flush_l2};
 }
 
-/// Writes what is proposed into the bundle of --build-only.
-static Result<std::unique_ptr<Measurer>> make_bundler(const MeasurerOptions& options,
-                                                      const Source& source,
-                                                      const Target& target,
-                                                      const MeasureOptions& measure,
-                                                      const TrialLabels& labels) {
+Result<std::shared_ptr<BundleBuild>> make_bundle_build(const MeasurerOptions& options,
+                                                       const Source& source,
+                                                       const Target& target,
+                                                       const std::atomic<bool>& interrupted) {
+  TRY(options.check(target));
   if (const Result<Unit> builds = check_buildable(target); !builds.ok())
     return Error("--target: ", builds.error().message());
   std::optional<NKey> key;
   if (!options.fleet.access.broker.seed_file.empty()) {
     TRY_ASSIGN(key, read_nkey(options.fleet.access.broker.seed_file));
   }
+  const MeasureOptions measure = measure_options(options, interrupted);
   const BundleHead head{.version = kVersion,
                         .target = target,
                         .options = measure,
@@ -126,7 +126,7 @@ static Result<std::unique_ptr<Measurer>> make_bundler(const MeasurerOptions& opt
   TRY_ASSIGN(BundleWriter bundle, BundleWriter::open(options.bundle, head, key ? &*key : nullptr));
   TRY_ASSIGN(const std::string program, own_program());
   TRY_ASSIGN(std::unique_ptr<LocalMeasurer> builder, LocalMeasurer::make(measure, program));
-  return make_build_only_measurer(std::move(builder), std::move(bundle), labels);
+  return BundleBuild::make(std::move(builder), std::move(bundle));
 }
 
 WeightsFrom weights_from(const Target& target, const std::string& name, int64_t network_bytes) {
@@ -148,7 +148,10 @@ Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
                                                 const TrialLabels& labels) {
   TRY(options.check(target));
   MeasureOptions measure = measure_options(options, interrupted);
-  if (options.build_only()) return make_bundler(options, source, target, measure, labels);
+  if (options.build_only()) {
+    TRY_ASSIGN(const auto build, make_bundle_build(options, source, target, interrupted));
+    return build->measurer(labels);
+  }
   if (options.fleet.given()) {
     TRY_ASSIGN(auto fleet, make_fleet_measurer(options.fleet, target, measure, fresh_run_name()));
     return std::unique_ptr<Measurer>(std::move(fleet));
@@ -172,8 +175,8 @@ Result<std::string> own_program() {
 }
 
 int64_t measured_at_once(const MeasurerOptions& options) {
-  const bool elsewhere = options.fleet.given() || options.build_only();
-  return elsewhere ? SearchOptions().round_size : options.jobs;
+  if (options.build_only()) return kBuiltAtOnce;
+  return options.fleet.given() ? SearchOptions().round_size : options.jobs;
 }
 
 std::string print_built(const MeasurerOptions& options, const Source& source, int64_t programs) {

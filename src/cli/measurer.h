@@ -13,6 +13,9 @@
 
 namespace pruner {
 
+/// Candidates that --build-only gives to the builders at once: rounds whole.
+inline constexpr int64_t kBuiltAtOnce = 64;
+
 /// Trials of a run whose options name neither a number nor a time.
 inline constexpr int64_t kDefaultTrials = 1000;
 
@@ -59,6 +62,12 @@ Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
                                                 const std::atomic<bool>& interrupted,
                                                 const TrialLabels& labels = {});
 
+/// What --build-only builds with, for the tasks of a source. Errors: this machine makes no code for
+/// the target, or the bundle cannot be written.
+Result<std::shared_ptr<BundleBuild>> make_bundle_build(const MeasurerOptions& options,
+                                                       const Source& source,
+                                                       const Target& target,
+                                                       const std::atomic<bool>& interrupted);
 // What --build-only says: how far it is, at the end too, and the command that goes on.
 std::string print_built(const MeasurerOptions& options, const Source& source, int64_t programs);
 Json built_json(const MeasurerOptions& options, const Source& source, int64_t programs);

@@ -43,6 +43,15 @@ std::string compared_records(const std::string& work_dir, const std::string& mod
 /// Makes room for a run that begins anew: its records become *.json.1, or the next free number.
 Result<Unit> set_aside_records(const std::string& work_dir, const std::string& mode, uint64_t seed);
 
+/// Proposes what each contestant would, each by a measurer of its own whose results are `later`:
+/// there is nothing to compare yet.
+Result<Unit> build_modes(
+    std::span<const WeightedTask> tasks,
+    std::span<const Contestant> contestants,
+    const CompareOptions& options,
+    const std::function<std::unique_ptr<Measurer>(const Contestant&)>& measurer_of,
+    const std::atomic<bool>& stop);
+
 /// Runs one seed: a curve for each contestant, in their order; incomplete when stopped. Errors: a
 /// model lacks its weights, or the records are there already.
 Result<std::vector<TuningCurve>> compare_modes(std::span<const WeightedTask> tasks,

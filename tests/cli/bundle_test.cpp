@@ -2,6 +2,7 @@
 // Programs that one command builds and another measures, for this CPU.
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "cli/run_program.h"
 #include "golden.h"
@@ -103,6 +104,31 @@ TEST_F(BundleCommands, CollectProgramsOfSeveralTasks) {
   ASSERT_TRUE(records.ok());
   EXPECT_EQ(records->records.size(), 10u);
   for (const Record& record : records->records) EXPECT_EQ(record.origin, "collect");
+}
+
+TEST_F(BundleCommands, TakeTheProgramsOfModesThatAreCompared) {
+  const ProgramRun built = run_program({"compare",
+                                        "--op",
+                                        "matmul 16 32 24",
+                                        "--modes",
+                                        "draft-only,random",
+                                        "--seeds",
+                                        "2",
+                                        "--n-trials",
+                                        "3",
+                                        "--threads",
+                                        "1",
+                                        "--build-only",
+                                        path("b")});
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  EXPECT_NE(built.out.find("12 programs of 1 task\n"), std::string::npos) << built.out;
+  ASSERT_EQ(measure("b", "r.json").exit_code, 0);
+  std::map<std::string, int> modes;
+  const Result<RecordFile> records = read_records(path("r.json"));
+  ASSERT_TRUE(records.ok());
+  for (const Record& record : records->records) ++modes[record.mode];
+  EXPECT_GT(modes["draft-only"], 0);
+  EXPECT_GT(modes["random"], 0);
 }
 
 TEST_F(BundleCommands, RefuseWhatCannotBeMeasured) {

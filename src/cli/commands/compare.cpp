@@ -75,6 +75,7 @@ class Compare {
   void add_to(CLI::App& app) {
     what_.add_to(app);
     measure_.add_to(app);
+    measure_.add_build_only(app);
     begin_group(app, OptionGroup::kSearch);
     add_option(app, "--modes NAMES", contest_.modes)
         .help(
@@ -90,6 +91,7 @@ class Compare {
     TRY_ASSIGN(watch_, RunWatch::open(events_, call));
     TRY(read_options());
     TRY(read_members());
+    if (measure_.build_only()) return build_only(call);
     trials_to_do_ = trials_to_do();
     for (Member& member : members_) {
       TRY(compare(member));
@@ -105,6 +107,32 @@ class Compare {
   // --seed, --seed + 1, ...
   auto seeds() const {
     return std::views::iota(measure_.seed, measure_.seed + static_cast<uint64_t>(contest_.seeds));
+  }
+
+  /// The programs of every mode and seed into one bundle. What they come to is compared by nobody:
+  /// the records that are measured of them say their mode.
+  Result<int> build_only(const Invocation& call) {
+    if (members_.size() > 1)
+      return Error("--build-only: one network or operator goes into a bundle");
+    TRY_ASSIGN(const Source source, read_network(members_.front().named));
+    TRY_ASSIGN(const std::shared_ptr<BundleBuild> build,
+               make_bundle_build(measure_, source, target_, *interrupted_));
+    TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(""));
+    for (const uint64_t seed : seeds()) {
+      CompareOptions compare{.tune = tune_, .work_dir = folder.path("")};
+      compare.tune.seed = seed;
+      const auto measurer_of = [&](const Contestant& contestant) {
+        watch_->phase("build", fmt::format("seed {} {}", seed, contestant.name));
+        return build->measurer({compare.tune.origin, contestant.name});
+      };
+      TRY(build_modes(source.tasks, contestants_, compare, measurer_of, *interrupted_));
+    }
+    watch_->pause();
+    call.show(built_json(measure_, source, build->programs()),
+              fmt::format("{}\n{}\n",
+                          print_built(measure_, source, build->programs()),
+                          print_measure_command(measure_, "RECORDS.json")));
+    return *interrupted_ ? kInterrupted : kDone;
   }
 
   Result<Unit> read_options() {

@@ -182,7 +182,9 @@ struct Tune {
                            measure.build_only();  // is measured
     TuneOptions tune{.early_stopping = early_stopping,
                      .task_early_stopping = task_early_stopping,
-                     .measured_at_once = elsewhere ? mode.search.round_size : measure.jobs,
+                     .measured_at_once = measure.build_only() ? kBuiltAtOnce
+                                         : elsewhere          ? mode.search.round_size
+                                                              : measure.jobs,
                      .seed = measure.seed,
                      .search_ahead = elsewhere && !measure.build_only(),
                      .search = mode.search,
