@@ -8,7 +8,8 @@ A row is an operator as `pruner --op` takes it or a network with its sizes, and 
 `search` before an operator: `pruner compare` of the modes metaschedule and pruner. Rows go in order of worth.
 Steps have limits; what no time is left for is skipped, and the table says so. OUT/gpu_check.tsv is written anew after each result.
 A time is the median over rounds, in which everybody has a turn. Of an operator `ours_ms` is the time of its kernels;
-of a network that of a whole call, its input and output copied, which torch's is not. `ratio` is ours over the faster
+of a network that of a whole call, its input and output copied, which torch's is not; the note has its kernels in a row
+without the copies. `ratio` is ours over the faster
 of torch and torch.compile (max-autotune); of a search the time to MetaSchedule's final latency over what MetaSchedule took to
 it. Results have the type of the operands, of int8 float32. Without torch there are our times alone.
 """
@@ -517,7 +518,7 @@ class Check:
         (self.out / "profiles.json").write_text(json.dumps(self.profiles, indent=1))
         row.looks["ours_ms"].append(found["median_ms"] if work.kind == "network" else kernels_ms)
         if work.kind == "network":
-            row.looks["kernels_ms"].append(kernels_ms)
+            row.looks["kernels_ms"].append(found.get("kernels_in_a_row_ms", kernels_ms))
         multiplied = sorted({kernel["precision"] for kernel in found["kernels"] if kernel.get("precision")})
         units = f"multiplies {', '.join(multiplied)}"
         if multiplied and units not in row.notes:

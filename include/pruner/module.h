@@ -138,6 +138,10 @@ int32_t pruner_module_run_profiled(PrunerModule* module,
                                    const void* const* inputs,
                                    void* const* outputs,
                                    double* seconds);
+/* Seconds that all kernels of the first phase take on a GPU, one behind the other, on what lies in
+   its memory: a run without the copies of inputs and outputs. After a run, whose inputs it works on
+   and may write over. 1: not known of this device, see pruner_module_error. */
+int32_t pruner_module_time_kernels(PrunerModule* module, double* seconds);
 
 /* All of these functions at once, under names without the prefix. A later version has more of them
    at the end: `size` says how many bytes of the table there are. */
@@ -178,6 +182,7 @@ typedef struct {
   /* Since version 4, where `size` says so. */
   const char* (*checked)(void);
   const char* (*numerics)(void);
+  int32_t (*time_kernels)(PrunerModule* module, double* seconds);
 } PrunerModuleApi;
 
 /* Modules of version 3 have no table, but the functions that it has up to kernel_precision. */

@@ -111,6 +111,11 @@ class Module {
   /// pruner_module_numerics(): "onnx" or "ort"; "": the module is of an older version.
   const char* numerics() const { return api_.numerics == nullptr ? "" : api_.numerics(); }
 
+  /// pruner_module_time_kernels(); false: see error().
+  bool time_kernels(double* seconds) {
+    return api_.time_kernels != nullptr && api_.time_kernels(instance_, seconds) == 0;
+  }
+
   /// Why the last of these of this thread was not done.
   const char* error() const { return api_.error(); }
 

@@ -208,6 +208,15 @@ std::string LoadedModule::checked() const { return state_->module.checked(); }
 
 std::string LoadedModule::numerics() const { return state_->module.numerics(); }
 
+Result<double> LoadedModule::time_kernels(std::span<const Tensor> inputs, int times) {
+  TRY(run(inputs));
+  std::vector<double> seconds(static_cast<size_t>(times));
+  for (double& each : seconds)
+    if (!state_->module.time_kernels(&each)) return Error(state_->module.error());
+  std::ranges::sort(seconds);
+  return seconds[seconds.size() / 2];
+}
+
 int LoadedModule::threads() const { return state_->module.threads(); }
 
 const std::vector<Symbol>& LoadedModule::symbols() const { return state_->symbols; }

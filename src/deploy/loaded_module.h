@@ -76,6 +76,9 @@ class LoadedModule {
   Result<std::vector<KernelTime>> profile(std::span<const Tensor> inputs,
                                           const BenchOptions& options,
                                           int phase = 0);
+  /// Of a GPU's module: seconds of all its kernels in a row, without the copies of inputs and
+  /// outputs, the median of several. Errors: not known of this device, or the module is too old.
+  Result<double> time_kernels(std::span<const Tensor> inputs, int times);
   /// One run, after one that is not timed.
   Result<TracedRun> trace(std::span<const Tensor> inputs, int phase = 0);
 

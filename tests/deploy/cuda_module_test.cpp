@@ -61,6 +61,31 @@ TEST(FakeCudaModule, TransformsWeights) {
   }
 }
 
+TEST(FakeCudaModule, TimesItsKernelsWithoutTheCopies) {
+  const Result<Case> c = make_case(small_convolutional());
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  const auto folder = TemporaryFolder::make("");
+  const auto cut = partition(c->graph, sm_80());
+  ASSERT_TRUE(folder.ok() && cut.ok());
+  const FakeCuda cuda;
+  {
+    const std::string path = folder->path("m.so");
+    ASSERT_TRUE(build_module(*cut, sm_80(), nullptr, {.jobs = 2, .work_dir = ""}, path).ok());
+    Result<LoadedModule> module = load_module(path);
+    ASSERT_TRUE(module.ok()) << module.error().message();
+    for (int i = 0; i < 2; ++i) {  // recorded, and replayed
+      const Result<double> seconds = module->time_kernels(c->inputs, 3);
+      ASSERT_TRUE(seconds.ok()) << seconds.error().message();
+      EXPECT_GT(*seconds, 0);
+      EXPECT_LT(*seconds, 10);
+    }
+    const auto outputs = module->run(c->inputs);
+    ASSERT_TRUE(outputs.ok()) << outputs.error().message();
+    expect_close(*outputs, c->expected);
+  }
+  EXPECT_EQ(cuda.end(), "");
+}
+
 TEST(FakeCudaModule, RunsANetwork) {
   expect_right_on_cuda(make_case(
       build_network("bert_tiny", {.image_size = 32, .sequence_length = 12, .input_shapes = {}})));

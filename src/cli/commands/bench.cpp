@@ -26,6 +26,13 @@ namespace {
 
 constexpr double kProbeSeconds = 0.2;  // about, for each of the peaks
 
+/// nullopt: this device does not tell, or the module is too old to ask it.
+std::optional<double> kernels_in_a_row_s(LoadedModule& module, std::span<const Tensor> inputs) {
+  constexpr int kTimes = 21;
+  const Result<double> seconds = module.time_kernels(inputs, kTimes);
+  return seconds.ok() ? std::optional(*seconds) : std::nullopt;
+}
+
 /// The target with rates of just the units that the kernels use.
 Target with_units_of(std::span<const KernelTime> kernels, Target target) {
   target.dots = {};
@@ -252,7 +259,9 @@ struct Bench {
     if (!trace_file.empty()) TRY(write_trace(module, inputs, number));
     std::vector<KernelTime> kernels;
     PeakRates peaks{.dots = {}, .threads = result.threads};
+    std::optional<double> kernels_s;  // all of them in a row, where the device tells
     if (profile) {
+      if (module.threads() == 0) kernels_s = kernels_in_a_row_s(module, inputs);
       TRY_ASSIGN(kernels, module.profile(inputs, bench_options(), number));
       TRY_ASSIGN(peaks, peaks_for(kernels, result.threads));
     }
@@ -266,8 +275,11 @@ struct Bench {
     Json json = bench_json(result, batch);
     if (!timed->names.empty()) json["others"] = race_json(timed->names, timed->race, batch);
     if (profile) json.update(profile_json(kernels, peaks));
+    if (kernels_s) json["kernels_in_a_row_ms"] = *kernels_s * 1e3;
     json.update(verified);
     std::string text = profile ? print_profile(kernels, peaks) : "";
+    if (kernels_s)
+      text += fmt::format("The kernels in a row, without copies: {:.4f} ms\n", *kernels_s * 1e3);
     text += print_bench(result, batch) + print_race(timed->names, timed->race);
     if (const std::string busy = print_busy(result.busy); !busy.empty())
       text += fmt::format("While it ran, {}: alone it is faster\n", busy);

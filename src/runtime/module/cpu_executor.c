@@ -222,4 +222,4 @@ static unsigned char* arena_of(const PrunerModule* module) { return module->aren
 static int64_t* values_of(const PrunerModule* module) { return module->values; }
 
 const PlanExecutor pruner_cpu_executor = {
-    create, destroy, threads_of, run_shapes, arena_of, values_of};
+    create, destroy, threads_of, run_shapes, arena_of, values_of, NULL};

@@ -22,6 +22,8 @@ typedef struct PlanExecutor {
   unsigned char* (*arena)(const PrunerModule* module);
   /* Of a CPU: room for an instance's values of plan_number(), zeros at first; NULL on a GPU. */
   int64_t* (*values)(const PrunerModule* module);
+  /* Of a GPU: pruner_module_time_kernels(); NULL on a CPU. */
+  int32_t (*time_kernels)(PrunerModule* module, double* seconds);
 } PlanExecutor;
 
 extern const PlanExecutor pruner_cpu_executor, pruner_gpu_executor;

@@ -28,7 +28,9 @@ struct PrunerModule {
   int64_t num_made;
   void** staged_inputs; /* pinned */
   void** staged_outputs;
-  GpuHandle recording;        /* 0: none */
+  GpuHandle recording; /* 0: none */
+  GpuHandle
+      kernel_recording; /* of the kernels without the copies; 0: their time was not asked yet */
   GpuHandle* step_recordings; /* one a step, of kTimedRuns of it; 0: its time was not asked yet */
 };
 
@@ -104,10 +106,11 @@ static int make_tables(PrunerModule* module, const Totals* totals) {
   const int64_t inputs = the_phase()->spec.num_inputs, outputs = the_phase()->spec.num_outputs;
   const int64_t codes = pruner_plan.num_codes;
   const int64_t steps = the_phase()->spec.num_kernels;
-  /* Weights, arena and recording; programs; an input's memory and pinned memory; an output's, and a
-     view if it is copied from elsewhere; kernels; a view for each argument; a recording a step. */
+  /* Weights, arena and two recordings; programs; an input's memory and pinned memory; an output's,
+     and a view if it is copied from elsewhere; kernels; a view for each argument; a recording a
+     step. */
   const int64_t made =
-      3 + codes + 2 * inputs + 3 * outputs + totals->launches + totals->args + steps;
+      4 + codes + 2 * inputs + 3 * outputs + totals->launches + totals->args + steps;
   module->programs = calloc((size_t)codes + 1, sizeof(GpuHandle));
   module->inputs = calloc((size_t)inputs + 1, sizeof(GpuHandle));
   module->outputs = calloc((size_t)outputs + 1, sizeof(GpuHandle));
@@ -449,4 +452,29 @@ static int32_t run_shapes(PrunerModule* module,
   return done ? 0 : 1;
 }
 
-const PlanExecutor pruner_gpu_executor = {create, destroy, threads_of, run_shapes, NULL, NULL};
+static int record_kernels(PrunerModule* module) {
+  const GpuDriver* driver = pruner_plan.driver;
+  if (module->kernel_recording != 0) return 1;
+  if (!driver->begin_recording(module->device)) return 0;
+  module->kernel_recording = end_recording(module, run_steps(module, 0));
+  /* The first time it has to be brought to the device. */
+  return module->kernel_recording != 0 && driver->replay(module->device, module->kernel_recording);
+}
+
+static int32_t time_kernels(PrunerModule* module, double* seconds) {
+  const GpuDriver* driver = pruner_plan.driver;
+  GpuDevice* device = module->device;
+  if (driver->begin_recording == NULL) {
+    pruner_fail("this device's driver records no runs");
+    return 1;
+  }
+  if (!driver->enter(device)) return 1;
+  const int timed = record_kernels(module) && driver->mark(device, 0) &&
+                    driver->replay(device, module->kernel_recording) && driver->mark(device, 1) &&
+                    driver->wait(device) && driver->elapsed(device, 0, seconds);
+  driver->leave(device);
+  return timed ? 0 : 1;
+}
+
+const PlanExecutor pruner_gpu_executor = {
+    create, destroy, threads_of, run_shapes, NULL, NULL, time_kernels};

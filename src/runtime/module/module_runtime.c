@@ -258,6 +258,13 @@ int32_t pruner_module_run(PrunerModule* module, const void* const* inputs, void*
   return pruner_module_run_profiled(module, inputs, outputs, NULL);
 }
 
+int32_t pruner_module_time_kernels(PrunerModule* module, double* seconds) {
+  if (pruner_plan.executor->time_kernels != NULL)
+    return pruner_plan.executor->time_kernels(module, seconds);
+  pruner_fail("this module runs on a CPU: a run has no copies");
+  return 1;
+}
+
 int32_t pruner_module_num_states(void) { return (int32_t)pruner_plan.num_states; }
 
 const PrunerTensorSpec* pruner_module_state(int32_t index) {
@@ -319,6 +326,7 @@ const PrunerModuleApi* pruner_module_api(void) {
       pruner_module_kernels_at,
       pruner_module_checked,
       pruner_module_numerics,
+      pruner_module_time_kernels,
   };
   return &api;
 }
