@@ -8,8 +8,9 @@
 
 The ledger, bench/gpu_ledger.tsv, has a row a measurement, in the order of their worth; one that was measured goes to
 the end. A row's command runs in the packed folder with $OUT, $SECONDS, $PYTHON and $TARGET, and says what came of it in
-its last line, `value: ...`. It is ended when its time is up. A row whose seconds are 0 runs beside the others and is
-waited for at the end (torch.compile); `pack` runs what its preparation says, here.
+its last line, `value: ...`. It is ended when its time is up. A row with 0 seconds runs in the background, beside the
+others, and is awaited at the end (torch.compile). `pack` first runs each row's `prepare` command, here, with $LAB, the
+folder, and $PRUNER, its program.
 
 Parts of commands, which print such a line:
 
@@ -37,8 +38,12 @@ LAST_S = 5  # of the seconds given, for writing and ending
 class Ledger:
     def __init__(self, path):
         self.path = path
-        with open(path, encoding="utf-8", newline="") as file:
-            lines = [line for line in file if not line.startswith("#")]
+        try:
+            text = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        except OSError as problem:
+            sys.exit(f"{path}: {problem.strerror}")
+        self.comments = [line.rstrip("\n") for line in text if line.startswith("#")]
+        lines = [line for line in text if not line.startswith("#")]
         self.rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
         for row in self.rows:
             if list(row) != COLUMNS or None in row.values() or not re.fullmatch(r"\d+", row["seconds"]):
@@ -57,11 +62,12 @@ class Ledger:
     def measured(self, row, state, value):
         """A row that ran goes behind the others."""
         row["state"], row["value"] = state, re.sub(r"\s+", " ", value)
-        self.rows.remove(row)
+        if row in self.rows:
+            self.rows.remove(row)
         self.rows.append(row)
 
     def write(self, path):
-        lines = ["\t".join(COLUMNS)] + ["\t".join(row[column] for column in COLUMNS) for row in self.rows]
+        lines = [*self.comments, "\t".join(COLUMNS)] + ["\t".join(row[column] for column in COLUMNS) for row in self.rows]
         path.with_suffix(".new").write_text("\n".join(lines) + "\n", encoding="utf-8")
         path.with_suffix(".new").replace(path)
 
@@ -83,7 +89,14 @@ class Run:
         self.card = self.ask(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]) or "no NVIDIA GPU"
         version = HERE / "version"
         self.state = f"{time.strftime('%Y-%m-%d')}, {self.card}, {version.read_text().strip() if version.exists() else '?'}"
-        self.beside = []
+        if self.card == "no NVIDIA GPU" and "TARGET" not in os.environ:
+            sys.exit("no NVIDIA GPU here: nothing is measured")
+        # What ran in this visit, and in earlier ones with the same OUT.
+        earlier = out / "gpu_ledger.tsv"
+        self.ran = Ledger(earlier if earlier.exists() else ledger.path)
+        if not earlier.exists():
+            self.ran.rows = []
+        self.beside, self.running = [], []
 
     @staticmethod
     def ask(command):
@@ -102,8 +115,9 @@ class Run:
         more = {"OUT": str(self.out.resolve()), "SECONDS": str(int(seconds)), "PYTHON": sys.executable,
                 "TARGET": os.environ.get("TARGET", target)}
         print(f"== {row['row']}: {row['what']} ({self.left():.0f} s left)", flush=True)
-        return subprocess.Popen(["bash", "-c", row["command"]], cwd=HERE, env={**os.environ, **more}, stdout=log,
-                                stderr=subprocess.STDOUT, start_new_session=True, text=True)
+        self.running.append(subprocess.Popen(["bash", "-o", "pipefail", "-c", row["command"]], cwd=HERE, env={**os.environ, **more}, stdout=log,
+                                stderr=subprocess.STDOUT, start_new_session=True, text=True))
+        return self.running[-1]
 
     def finish(self, row, process, limit):
         began = time.monotonic()
@@ -120,8 +134,9 @@ class Run:
         if how := self.ask(["nvidia-smi", "--query-gpu=clocks.sm,temperature.gpu", "--format=csv,noheader"]):
             value += f" (at its end {how} C)"
         print(f"   {value} ({time.monotonic() - began:.0f} s)", flush=True)
-        self.ledger.measured(row, self.state, value)
-        self.ledger.write(self.out / "gpu_ledger.tsv")
+        self.ran.rows = [other for other in self.ran.rows if other["row"] != row["row"]]
+        self.ran.measured(dict(row), self.state, value)
+        self.ran.write(self.out / "gpu_ledger.tsv")
 
     def rows(self, chosen):
         for row in chosen:
@@ -140,6 +155,12 @@ class Run:
             self.finish(row, process, self.left())
         print(f"{skipped} rows had no time", flush=True)
 
+    def end_all(self):
+        """What runs, when this program is ended from outside."""
+        for process in self.running:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
 
 # Parts of commands.
 
@@ -156,10 +177,12 @@ def check(rows):
 
 
 def bundle(name):
-    """What is measured of a bundle is kept between visits in its records, which `pack` takes along."""
+    """What is measured of a bundle is in OUT/NAME.json; `merge` lays it beside the packed bundle, for the next visit."""
+    if "OUT" not in os.environ:
+        sys.exit("bundle is a part of a row's command, which has $OUT")
     records = pathlib.Path(os.environ["OUT"]) / f"{name}.json"
     earlier = HERE / "bundles" / f"{name}.json"
-    if earlier.exists():
+    if earlier.exists() and not records.exists():
         shutil.copy(earlier, records)
     budget = max(int(os.environ["SECONDS"]) - 10, 1)
     done = subprocess.run([HERE / "pruner", "measure", HERE / "bundles" / f"{name}.bundle", "--records", records,
@@ -175,8 +198,11 @@ def bundle(name):
 
 def pack(ledger, folder, names):
     """The folder of gpu_bundle.sh, with the ledger, this file, and what the rows prepare."""
+    records = {file.name: file.read_bytes() for file in (folder / "bundles").glob("*.json")}  # of earlier visits
     subprocess.run(["bash", HERE / "gpu_bundle.sh", folder], check=True)
     (folder / "bundles").mkdir(exist_ok=True)
+    for name, content in records.items():
+        (folder / "bundles" / name).write_bytes(content)
     for name in ("gpu_lab.py", "gpu_lab.sh", "gpu_ledger.tsv"):
         shutil.copy(HERE / name, folder)
     failed = []
@@ -198,14 +224,18 @@ def show(ledger):
               f"{'':28} {row['state']}{': ' + row['value'] if row['value'] else ''}")
 
 
-def merge(ledger, visited):
-    """Takes states and values of the rows that a visit measured; those that it does not know stay as they are."""
+def merge(ledger, visited, lab):
+    """Takes states and values of the rows that visits measured, and their records of packed bundles."""
     known = {row["row"]: row for row in ledger.rows}
     for row in visited.rows:
         mine = known.get(row["row"])
-        if mine and (mine["state"], mine["value"]) != (row["state"], row["value"]):
+        if mine and row["state"] != NEVER and (mine["state"], mine["value"]) != (row["state"], row["value"]):
             ledger.measured(mine, row["state"], row["value"])
     ledger.write(ledger.path)
+    for bundle_file in (lab / "bundles").glob("*.bundle"):
+        records = visited.path.parent / f"{bundle_file.stem}.json"
+        if records.exists():
+            shutil.copy(records, bundle_file.parent)
     return 0
 
 
@@ -221,7 +251,9 @@ def main():
     running.add_argument("seconds", type=float)
     running.add_argument("out", type=pathlib.Path)
     running.add_argument("rows", nargs="*")
-    parts.add_parser("merge").add_argument("file", type=pathlib.Path)
+    merging = parts.add_parser("merge")
+    merging.add_argument("file", type=pathlib.Path)
+    merging.add_argument("folder", nargs="?", type=pathlib.Path, default=HERE.parent / "build/gpu_lab", help="that was packed")
     parts.add_parser("check").add_argument("rows")
     parts.add_parser("bundle").add_argument("name")
     options = parser.parse_args()
@@ -235,10 +267,15 @@ def main():
     if options.what == "pack":
         return pack(ledger, options.folder, options.rows)
     if options.what == "run":
-        if options.seconds <= LAST_S:
+        if not LAST_S < options.seconds < float("inf"):
             sys.exit(f"{options.seconds:g} seconds: no row fits")
-        return Run(ledger, options.seconds, options.out).rows(ledger.chosen(options.rows))
-    return merge(ledger, Ledger(options.file))
+        visit = Run(ledger, options.seconds, options.out)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
+        try:
+            return visit.rows(ledger.chosen(options.rows))
+        finally:
+            visit.end_all()
+    return merge(ledger, Ledger(options.file), options.folder)
 
 
 if __name__ == "__main__":

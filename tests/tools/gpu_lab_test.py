@@ -48,8 +48,7 @@ class Lab(unittest.TestCase):
         done = self.lab("run", 90, self.folder / "out")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = self.rows(self.folder / "out/gpu_ledger.tsv")
-        self.assertEqual(list(rows), ["long", "a", "b", "c", "beside"])
-        self.assertEqual(rows["long"]["state"], "never")
+        self.assertEqual(list(rows), ["a", "b", "c", "beside"], "what ran")
         self.assertEqual(rows["a"]["value"], "3 cuda")
         self.assertEqual(rows["b"]["value"], "exit 3; no value; broken")
         self.assertEqual(rows["c"]["value"], "ended after 2 s; no value; no output")
@@ -57,18 +56,31 @@ class Lab(unittest.TestCase):
         self.assertIn("1 rows had no time", done.stdout)
         self.assertEqual(self.rows(self.ledger)["a"]["state"], "never", "the ledger that is given stays")
         self.assertEqual(self.lab("merge", self.folder / "out/gpu_ledger.tsv").returncode, 0)
-        self.assertEqual(self.rows(self.ledger), rows)
-        self.assertEqual(list(self.rows(self.ledger)), list(rows))
+        merged = self.rows(self.ledger)
+        self.assertEqual(list(merged), ["long", "a", "b", "c", "beside"])
+        self.assertEqual(merged.pop("long")["state"], "never")
+        self.assertEqual(merged, rows)
 
-    def test_one_row_can_be_asked_for(self):
-        self.write(("a", 3, "echo value: 1"), ("b", 3, "echo value: 2"))
-        self.lab("run", 90, self.folder / "out", "b")
-        self.assertEqual([row["state"] == "never" for row in gpu_lab.Ledger(self.folder / "out/gpu_ledger.tsv").rows],
-                         [True, False])  # fmt: skip
+    def test_a_visit_takes_nothing_from_another(self):
+        self.write(("a", 3, "echo value: 1"), ("b", 3, "echo value: 2"), ("c", 3, "false | echo value: 3"))
+        self.lab("run", 90, self.folder / "one", "b")
+        self.lab("run", 90, self.folder / "two", "a")
+        self.lab("run", 90, self.folder / "two", "c")
+        for out in ("one", "two"):
+            self.assertEqual(self.lab("merge", self.folder / out / "gpu_ledger.tsv").returncode, 0)
+        self.assertEqual({name: row["value"] for name, row in self.rows(self.ledger).items()},
+                         {"a": "1", "b": "2", "c": "exit 1; 3"})  # fmt: skip
+
+    def test_nothing_is_measured_without_a_card(self):
+        self.write(("a", 3, "echo value: 1"))
+        env = {name: value for name, value in os.environ.items() if name != "TARGET"}
+        done = subprocess.run([sys.executable, LAB, "--ledger", self.ledger, "run", "60", self.folder / "out"],
+                              capture_output=True, text=True, check=False, env={**env, "PATH": "/nonexistent"})  # fmt: skip
+        self.assertEqual((done.returncode, done.stderr), (1, "no NVIDIA GPU here: nothing is measured\n"))
 
     def test_what_is_wrong_is_said_in_a_line(self):
         self.write(("a", 3, "true"))
-        for words, why in ((("run", 1, self.folder), "no row fits"), (("run", 60, self.folder, "x"), "there is no row x")):
+        for words, why in ((("run", 1, self.folder), "no row fits"), (("run", "nan", self.folder), "no row fits"), (("run", 60, self.folder, "x"), "there is no row x")):
             done = self.lab(*words)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
             self.assertIn(why, done.stderr)
