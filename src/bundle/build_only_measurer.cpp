@@ -20,6 +20,8 @@ class BundleBuild::Measurers : public Measurer {
       TRY(build_->bundle_.append(task, record, builds[i]));
       MeasureResult& result = results.emplace_back();
       result.build_s = builds[i].build_s;
+      result.error = builds[i].error;
+      result.error_text = builds[i].error_text;
       result.later = true;
     }
     return results;

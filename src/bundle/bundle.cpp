@@ -4,7 +4,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
+#include <cstring>
+#include <filesystem>
 
 #include "fleet/messages.h"
 #include "measure/wire.h"
@@ -17,7 +20,7 @@ namespace pruner {
 namespace {
 
 constexpr std::string_view kFormat = "pruner bundle 1\n";
-constexpr std::string_view kHead = "head", kTask = "task", kProgram = "program";
+constexpr std::string_view kHead = "head", kTask = "task", kProgram = "program", kEnd = "end";
 constexpr std::string_view kUnsigned = "-";
 // A line of an entry has at most so many bytes: two words, a signature, a hash and three numbers.
 constexpr size_t kMostLine = 256;
@@ -104,12 +107,14 @@ std::optional<EntryLine> parse_entry_line(std::string_view text) {
                    *packed_bytes};
 }
 
-/// A file that may be written over: none, an empty one, or a bundle.
+/// A file that may be written over: none, or a bundle.
 Result<Unit> check_replaceable(const std::string& path) {
+  std::error_code code;
+  if (!std::filesystem::exists(path, code)) return Unit{};
   std::ifstream in(path, std::ios::binary);
+  if (!in) return Error(path, ": cannot be read: ", std::strerror(errno));
   std::string begin(kFormat.size(), '\0');
-  if (!in || in.read(begin.data(), 1).gcount() == 0) return Unit{};
-  in.read(begin.data() + 1, static_cast<std::streamsize>(begin.size()) - 1);
+  in.read(begin.data(), std::ssize(begin));
   if (begin.starts_with(kFormat.substr(0, kFormat.find_last_of(' ')))) return Unit{};
   return Error(path, ": is there and no bundle; it is left alone");
 }
@@ -128,7 +133,11 @@ struct BundleWriter::File {
 BundleWriter::BundleWriter(std::unique_ptr<File> file) : file_(std::move(file)) {}
 BundleWriter::BundleWriter(BundleWriter&&) noexcept = default;
 BundleWriter& BundleWriter::operator=(BundleWriter&&) noexcept = default;
-BundleWriter::~BundleWriter() = default;
+
+// A bundle without its end is one that was cut short, so there is nobody to tell of an error here.
+BundleWriter::~BundleWriter() {
+  if (file_ != nullptr) (void)write(kEnd, {{"programs", programs_}}, "");
+}
 
 Result<BundleWriter> BundleWriter::open(const std::string& path,
                                         const BundleHead& head,
@@ -190,7 +199,10 @@ Result<BundleReader> BundleReader::open(const std::string& path, BundleTrust tru
   BundleReader reader;
   reader.path_ = path;
   reader.trust_ = std::move(trust);
-  reader.in_.open(path, std::ios::binary);
+  reader.in_.open(path, std::ios::binary | std::ios::ate);
+  if (!reader.in_) return Error(path, ": cannot be read: ", std::strerror(errno));
+  reader.file_bytes_ = reader.in_.tellg();
+  reader.in_.seekg(0);
   std::string format(kFormat.size(), '\0');
   reader.in_.read(format.data(), std::ssize(format));
   if (!format.starts_with(kFormat.substr(0, kFormat.find_last_of(' '))))
@@ -212,18 +224,13 @@ Result<std::optional<BundleReader::Entry>> BundleReader::next_entry() {
     text += static_cast<char>(c);
     if (text.size() > kMostLine) return damaged("does not begin with its line");
   }
-  if (in_.eof()) {
-    cut_short_ = !text.empty();
-    return std::optional<Entry>();
-  }
+  if (in_.eof()) return std::optional<Entry>();
   const std::optional<EntryLine> line = parse_entry_line(text);
   if (!line) return damaged("does not begin with its line");
+  if (line->packed_bytes > file_bytes_ - in_.tellg()) return std::optional<Entry>();
   std::string packed(static_cast<size_t>(line->packed_bytes), '\0');
   in_.read(packed.data(), line->packed_bytes);
-  if (!in_) {
-    cut_short_ = true;
-    return std::optional<Entry>();
-  }
+  if (!in_) return damaged("cannot be read");
   const auto json_bytes = static_cast<size_t>(line->json_bytes);
   const Result<std::string> piece =
       unpacker_.unpack(packed, json_bytes + static_cast<size_t>(line->object_bytes));
@@ -249,6 +256,8 @@ Result<std::optional<BundledProgram>> BundleReader::next() {
   while (true) {
     TRY_ASSIGN(std::optional<Entry> entry, next_entry());
     if (!entry) return std::optional<BundledProgram>();
+    ended_ = entry->kind == kEnd;
+    if (ended_) return std::optional<BundledProgram>();
     if (entry->kind == kTask) {
       TRY_ASSIGN(const std::string printed, json_get<std::string>(entry->json, "task"));
       Result<Task> task = parse_task(printed);

@@ -4,7 +4,7 @@
 // A bundle is a line that names the format, then entries: the head, tasks, programs. An entry is a
 // line "KIND SIGNATURE HASH JSON-BYTES OBJECT-BYTES PACKED-BYTES" and its JSON and object, packed
 // by zstd with what came before. Entries are appended whole, so a bundle that was cut short has all
-// before.
+// before; the last entry is its end.
 #pragma once
 
 #include <fstream>
@@ -39,11 +39,11 @@ struct BundledProgram {
   Build build;       // or why there is none; a CPU's object is a shared library
 };
 
-/// Writes a bundle, one entry after the other, each with the operating system before the call
-/// returns.
+/// Writes a bundle, one entry after the other. A call returns when the operating system has the
+/// entry: if the program crashes nothing is lost. The end is written when the writer goes.
 class BundleWriter {
  public:
-  /// A bundle that is there is written anew; another file is left alone, which is an error.
+  /// A bundle that is there is written anew; any other file is left alone, which is an error.
   /// `builder` signs the programs; null: nobody does.
   static Result<BundleWriter> open(const std::string& path,
                                    const BundleHead& head,
@@ -77,17 +77,18 @@ struct BundleTrust {
 /// Reads a bundle from its beginning to its end.
 class BundleReader {
  public:
-  /// Errors: the file is none, of another format or of nobody that is trusted.
+  /// Fails if the file is no bundle, has another format, or its head is not signed by a trusted
+  /// key.
   static Result<BundleReader> open(const std::string& path, BundleTrust trust);
 
   const BundleHead& head() const { return head_; }
-  /// The next program; nullopt at the end. Errors: an entry is damaged, or of
-  /// nobody that is trusted.
+  /// The next program; nullopt at the end. Fails if an entry is damaged, or not signed by a trusted
+  /// key.
   Result<std::optional<BundledProgram>> next();
   /// Of a program that next() gave.
   const Task& task(const std::string& hash) const { return tasks_.at(hash); }
-  /// Known at the end: the file ends within an entry.
-  bool cut_short() const { return cut_short_; }
+  /// Known at the end: the file has no end, as its build or its copying was stopped.
+  bool cut_short() const { return !ended_; }
 
  private:
   struct Entry {
@@ -104,8 +105,8 @@ class BundleReader {
   BundleTrust trust_;
   BundleHead head_;
   std::map<std::string, Task> tasks_;
-  int64_t entries_ = 0;
-  bool cut_short_ = false;
+  int64_t file_bytes_ = 0, entries_ = 0;
+  bool ended_ = false;
 };
 
 }  // namespace pruner

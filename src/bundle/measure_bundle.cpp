@@ -28,6 +28,7 @@ Result<BundleProgress> measure_bundle(BundleReader& bundle,
   while (!is_over()) {
     TRY_ASSIGN(std::optional<BundledProgram> program, bundle.next());
     progress.whole = !program && !bundle.cut_short();
+    progress.cut_short = !program && bundle.cut_short();
     if (!program) break;
     Record& record = program->record;
     record.device = device_fingerprint(bundle.head().target);  // a CPU's says which machine's
@@ -53,7 +54,7 @@ Result<BundleProgress> measure_bundle(BundleReader& bundle,
     tools.on_result(progress);
   }
   progress.seconds = steady_s() - begin_s;
-  progress.cut_short = bundle.cut_short();
+  progress.ended = true;
   return progress;
 }
 

@@ -15,13 +15,14 @@ struct MeasureBundleOptions {
   std::vector<Record> known = {};  // of the record file
 };
 
-/// How far a bundle is.
+/// How much of a bundle has been measured.
 struct BundleProgress {
   int64_t earlier = 0, ok = 0, failed = 0;  // earlier: in the record file when this run began
   double seconds = 0;                       // of this run
-  bool cut_short = false;  // the bundle ends within an entry: what comes before is measured
-  std::map<std::string, int64_t> reasons;  // of failures, in general words
+  bool cut_short = false;                   // the bundle has no end: what comes before is measured
+  std::map<std::string, int64_t> reasons;   // of failures, in general words
 
+  bool ended = false;  // this run has
   bool whole = false;  // all programs of the bundle are measured
 
   int64_t measured() const { return ok + failed; }

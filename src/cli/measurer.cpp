@@ -118,6 +118,9 @@ Result<std::shared_ptr<BundleBuild>> make_bundle_build(const MeasurerOptions& op
   if (!options.fleet.access.broker.seed_file.empty()) {
     TRY_ASSIGN(key, read_nkey(options.fleet.access.broker.seed_file));
   }
+  if (row_of(target.backend).has_arch && target.gpu.arch.empty())
+    return Error(
+        "--target: the GPU of a bundle is not here to be looked at: name its --arch or --model");
   const MeasureOptions measure = measure_options(options, interrupted);
   const BundleHead head{.version = kVersion,
                         .target = target,
@@ -179,16 +182,21 @@ int64_t measured_at_once(const MeasurerOptions& options) {
   return options.fleet.given() ? SearchOptions().round_size : options.jobs;
 }
 
-std::string print_built(const MeasurerOptions& options, const Source& source, int64_t programs) {
-  return fmt::format("{}: {} programs of {} {}",
-                     options.bundle,
-                     programs,
-                     source.tasks.size(),
-                     source.tasks.size() == 1 ? "task" : "tasks");
+std::string print_built(const MeasurerOptions& options, const Source& source, const Built& built) {
+  std::string text = fmt::format("{}: {} programs of {} {}",
+                                 options.bundle,
+                                 built.programs,
+                                 source.tasks.size(),
+                                 source.tasks.size() == 1 ? "task" : "tasks");
+  if (built.failed > 0) text += fmt::format(", {} of which could not be built", built.failed);
+  return text;
 }
 
-Json built_json(const MeasurerOptions& options, const Source& source, int64_t programs) {
-  return {{"bundle", options.bundle}, {"programs", programs}, {"tasks", source.tasks.size()}};
+Json built_json(const MeasurerOptions& options, const Source& source, const Built& built) {
+  return {{"bundle", options.bundle},
+          {"programs", built.programs},
+          {"failed", built.failed},
+          {"tasks", source.tasks.size()}};
 }
 
 std::string print_measure_command(const MeasurerOptions& options, const std::string& records) {

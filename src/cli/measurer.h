@@ -68,9 +68,18 @@ Result<std::shared_ptr<BundleBuild>> make_bundle_build(const MeasurerOptions& op
                                                        const Source& source,
                                                        const Target& target,
                                                        const std::atomic<bool>& interrupted);
-// What --build-only says: how far it is, at the end too, and the command that goes on.
-std::string print_built(const MeasurerOptions& options, const Source& source, int64_t programs);
-Json built_json(const MeasurerOptions& options, const Source& source, int64_t programs);
+/// How far --build-only is.
+struct Built {
+  int64_t programs = 0, failed = 0;  // failed: of these, to be built
+
+  void add(const RoundSummary& round) {
+    programs += round.later;
+    failed += std::ssize(round.failures);
+  }
+};
+// What --build-only says of it, and the command that goes on.
+std::string print_built(const MeasurerOptions& options, const Source& source, const Built& built);
+Json built_json(const MeasurerOptions& options, const Source& source, const Built& built);
 std::string print_measure_command(const MeasurerOptions& options, const std::string& records);
 
 /// The exit code of a run that has ended. One of which every trial failed is no success: a line on

@@ -1,6 +1,7 @@
 // What a round takes is what the mode's policy would (search/policies): drafts in their order, then
 // verified by the learned model and the draft together; or all by the learned model alone; and a
-// share at random. No program has neighbours here, and nothing evolves.
+// share at random. No program has neighbours here, nothing evolves, and a batch is the first of the
+// ranks: of foreign records nobody knows which schedules are alike (search/doubt.h).
 #include "dataset/simulation.h"
 
 #include <algorithm>

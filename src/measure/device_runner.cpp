@@ -22,7 +22,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kAttempts = 4;  // to time at a moment when the device is not slowed down
 constexpr auto kCoolDown = std::chrono::milliseconds(200);
 constexpr int64_t kLeastFlushBytes = int64_t{32} << 20;  // where a driver does not say its L2's
-// Constants that more copies would be needed of are so small that where they lie matters little.
+// At most so many copies of the constants. If more were needed to fill the cache, the constants are
+// so small that it matters little where they lie, and one copy is used.
 constexpr int64_t kMostTurns = 256;
 
 // Timings next to another's work are noise.

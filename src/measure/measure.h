@@ -50,7 +50,7 @@ struct MeasureResult {
   double run_s = 0;       // wall time in the runner
   int64_t timestamp = 0;  // Unix seconds
   bool cut_off = false;   // stopped after its first timing: much slower than the best
-  bool later = false;     // its program was built for others to measure: nothing is known yet
+  bool later = false;     // built, or not, for others to measure: no time is known yet
   bool refuted = false;   // it showed that a kernel was wrong which others were compared with
   CoreTime busy = {};     // of a CPU kernel's cores, while it was checked and timed
   std::optional<GpuClocks> clocks = {};  // of a GPU, when the last repeat had ended

@@ -10,7 +10,7 @@ namespace {
 // Deviations of ln(speed): of a sketch as a whole, of a candidate in it, of a measured time. By the
 // residuals of the draft on operators that it was not fitted on (bench/draft_transfer.py).
 constexpr double kOfSketch = 0.1, kOfCandidate = 0.2, kOfTime = 0.05;
-// Decisions in which two candidates differ until they have 1/e in common.
+// The correlation of two candidates' errors falls to 1/e when so many of their decisions differ.
 constexpr double kDecisions = 2;
 // Trials that count, the fastest: what is next to slow ones is not chosen anyway.
 constexpr size_t kMostTrials = 192;

@@ -1,6 +1,7 @@
-// How far a score may be from the truth, by candidate: deviations are alike where schedules are,
-// and small near what was measured. Drawn from, it spreads a batch over what may be the best
-// instead of over siblings of what is thought to be (Thompson sampling).
+// The error of each candidate's predicted score, as a random variable: similar schedules have
+// similar errors, and near measured schedules the error is small. A batch whose candidates are
+// chosen by randomly drawn errors (Thompson sampling) does not consist of near-copies of one
+// favourite.
 #pragma once
 
 #include <span>
@@ -13,8 +14,8 @@ namespace pruner {
 
 class Doubt {
  public:
-  /// Of candidates whose scores the trials of `history` have gone into. Fewer of both than some
-  /// hundreds: the work grows with the third power.
+  /// The candidates' scores are by a model that was trained on `history`. There should be at most a
+  /// few hundred of both: the work grows with the cube of their number.
   Doubt(std::span<const Candidate> candidates, const History& history);
 
   /// A deviation of ln(speed) for each candidate.

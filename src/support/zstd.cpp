@@ -4,12 +4,14 @@
 
 #include <memory>
 
+#include "support/memory.h"
+
 namespace pruner {
 
 namespace {
 
 constexpr int kLevel = 9;       // 19 takes 20 times as long for a tenth fewer bytes
-constexpr int kWindowLog = 22;  // of piece and history
+constexpr int kWindowLog = 23;  // 8 MiB: it reaches over a piece and the history behind it
 constexpr size_t kHistoryBytes = size_t{2} << 20;
 
 struct Free {
@@ -19,7 +21,7 @@ struct Free {
 
 }  // namespace
 
-// Cut seldom, as each cut moves two MiB.
+// Trimmed at twice the limit only, because each trim copies two MiB.
 void PieceHistory::add(std::string_view piece) {
   bytes_.append(piece);
   if (bytes_.size() > 2 * kHistoryBytes) bytes_.erase(0, bytes_.size() - kHistoryBytes);
@@ -45,13 +47,15 @@ Result<std::string> PiecePacker::pack(std::string_view piece) {
 Result<std::string> PieceUnpacker::unpack(std::string_view packed, size_t bytes) {
   const std::unique_ptr<ZSTD_DCtx, Free> context(ZSTD_createDCtx());
   if (context == nullptr) return Error("no memory for zstd");
+  if (ZSTD_getFrameContentSize(packed.data(), packed.size()) != bytes)
+    return Error("a packed piece is not of ", bytes, " bytes");
+  TRY(check_unpacked(static_cast<double>(packed.size()), static_cast<double>(bytes)));
   const std::string_view before = history_.bytes();
   ZSTD_DCtx_refPrefix(context.get(), before.data(), before.size());
   std::string piece(bytes, '\0');
   const size_t size =
       ZSTD_decompressDCtx(context.get(), piece.data(), piece.size(), packed.data(), packed.size());
   if (ZSTD_isError(size) != 0) return Error("zstd: ", ZSTD_getErrorName(size));
-  if (size != bytes) return Error("a packed piece has ", size, " bytes, expected ", bytes);
   history_.add(piece);
   return piece;
 }

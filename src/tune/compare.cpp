@@ -260,16 +260,14 @@ Result<std::vector<TuningCurve>> compare_modes(std::span<const WeightedTask> tas
   return curves;
 }
 
-Result<Unit> build_modes(
-    std::span<const WeightedTask> tasks,
-    std::span<const Contestant> contestants,
-    const CompareOptions& options,
-    const std::function<std::unique_ptr<Measurer>(const Contestant&)>& measurer_of,
-    const std::atomic<bool>& stop) {
+Result<Unit> build_modes(std::span<const WeightedTask> tasks,
+                         std::span<const Contestant> contestants,
+                         const CompareOptions& options,
+                         const BuildTools& tools) {
   for (const Contestant& contestant : contestants) {
-    const std::unique_ptr<Measurer> measurer = measurer_of(contestant);
-    const CompareTools tools{*measurer, stop, [](const auto&, const auto&, const auto&) {}};
-    TRY_ASSIGN(const std::unique_ptr<Entry> entry, Entry::make(tasks, contestant, options, tools));
+    const std::unique_ptr<Measurer> measurer = tools.measurer_of(contestant);
+    const CompareTools one{*measurer, tools.stop, tools.on_round};
+    TRY_ASSIGN(const std::unique_ptr<Entry> entry, Entry::make(tasks, contestant, options, one));
     while (!entry->ended()) TRY(entry->step());
   }
   return Unit{};

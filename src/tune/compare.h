@@ -43,14 +43,20 @@ std::string compared_records(const std::string& work_dir, const std::string& mod
 /// Makes room for a run that begins anew: its records become *.json.1, or the next free number.
 Result<Unit> set_aside_records(const std::string& work_dir, const std::string& mode, uint64_t seed);
 
-/// Proposes what each contestant would, each by a measurer of its own whose results are `later`:
-/// there is nothing to compare yet.
-Result<Unit> build_modes(
-    std::span<const WeightedTask> tasks,
-    std::span<const Contestant> contestants,
-    const CompareOptions& options,
-    const std::function<std::unique_ptr<Measurer>(const Contestant&)>& measurer_of,
-    const std::atomic<bool>& stop);
+/// What programs of several modes are built with.
+struct BuildTools {
+  /// A measurer for each contestant, whose results are `later`.
+  std::function<std::unique_ptr<Measurer>(const Contestant&)> measurer_of;
+  const std::atomic<bool>& stop;
+  std::function<void(const Contestant&, const Tuner&, const RoundSummary&)> on_round;
+};
+
+/// Proposes what each contestant would, one after the other; nothing is measured, so there is
+/// nothing to compare yet.
+Result<Unit> build_modes(std::span<const WeightedTask> tasks,
+                         std::span<const Contestant> contestants,
+                         const CompareOptions& options,
+                         const BuildTools& tools);
 
 /// Runs one seed: a curve for each contestant, in their order; incomplete when stopped. Errors: a
 /// model lacks its weights, or the records are there already.

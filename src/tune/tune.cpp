@@ -353,6 +353,10 @@ Result<Unit> Tuner::append_results(size_t index,
       ++summary.later;
       ++tuned.trials;
       tuned.history.expect(batch[i]);
+      any_ok_ = any_ok_ || results[i].ok();
+      if (results[i].ok()) continue;
+      summary.failures.push_back(general_reason(results[i].error_text));
+      note(failures_, summary.failures.back(), task.key);
       continue;
     }
     Record record = make_record(task, tuned.space, batch[i], results[i]);

@@ -80,6 +80,11 @@ TEST_F(BundleCommands, GiveTheRecordsThatTuneGives) {
   const ProgramRun more = tune("a", {"--n-trials", "8", "--json"});
   EXPECT_EQ(more.exit_code, 0) << more.err;
   EXPECT_EQ(schedules("a/records.json").size(), 8u);
+  // What is known is neither proposed nor looked at again.
+  const ProgramRun none = tune("a", {"--n-trials", "8", "--build-only", path("none")});
+  EXPECT_EQ(none.exit_code, 0) << none.err;
+  EXPECT_NE(none.out.find("0 programs of 1 task\n"), std::string::npos) << none.out;
+  EXPECT_NE(measure("none", "x.json").out.find("0 programs measured"), std::string::npos);
 }
 
 TEST_F(BundleCommands, CollectProgramsOfSeveralTasks) {
@@ -144,6 +149,8 @@ TEST_F(BundleCommands, RefuseWhatCannotBeMeasured) {
   refused(measure("none", "r.json"), path("none"));
   refused(run_program({"measure", path("b"), "--unsigned"}), "--records FILE");
   refused(tune("c", {"--build-only", path("b"), "--target", "cuda --arch=sm_9"}), "--target");
+  refused(tune("c", {"--build-only", path("c.b"), "--target", "cuda"}), "--arch or --model");
+  refused(tune("c", {"--build-only", path("c.b"), "-o", path("c.so")}), "nothing for -o");
   std::ofstream(path("no")) << "something else";
   refused(measure("no", "r.json"), "is no bundle");
   refused(tune("c", {"--build-only", path("no")}), "is left alone");

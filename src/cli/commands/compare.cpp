@@ -114,23 +114,30 @@ class Compare {
   Result<int> build_only(const Invocation& call) {
     if (members_.size() > 1)
       return Error("--build-only: one network or operator goes into a bundle");
+    if (!explorer_.work_dir.empty())
+      return Error("--build-only compares nothing: there is nothing for --work-dir to hold");
     TRY_ASSIGN(const Source source, read_network(members_.front().named));
     TRY_ASSIGN(const std::shared_ptr<BundleBuild> build,
                make_bundle_build(measure_, source, target_, *interrupted_));
     TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(""));
+    Built built;
     for (const uint64_t seed : seeds()) {
       CompareOptions compare{.tune = tune_, .work_dir = folder.path("")};
       compare.tune.seed = seed;
+      compare.tune.remeasure = false;
       const auto measurer_of = [&](const Contestant& contestant) {
         watch_->phase("build", fmt::format("seed {} {}", seed, contestant.name));
         return build->measurer({compare.tune.origin, contestant.name});
       };
-      TRY(build_modes(source.tasks, contestants_, compare, measurer_of, *interrupted_));
+      const auto on_round = [&](const Contestant&, const Tuner&, const RoundSummary& summary) {
+        built.add(summary);
+      };
+      TRY(build_modes(source.tasks, contestants_, compare, {measurer_of, *interrupted_, on_round}));
     }
     watch_->pause();
-    call.show(built_json(measure_, source, build->programs()),
+    call.show(built_json(measure_, source, built),
               fmt::format("{}\n{}\n",
-                          print_built(measure_, source, build->programs()),
+                          print_built(measure_, source, built),
                           print_measure_command(measure_, "RECORDS.json")));
     return *interrupted_ ? kInterrupted : kDone;
   }

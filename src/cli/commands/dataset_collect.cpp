@@ -61,9 +61,9 @@ struct Collect {
                make_measurer(measure, source, target, interrupted, {kCollectOrigin, ""}));
     LiveView live(stderr, call.quiet);
     const int64_t wanted = collect.programs_per_task * static_cast<int64_t>(source.tasks.size());
-    int64_t built = 0;
+    Built built;
     const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
-      built += summary.later;
+      built.add(summary);
       if (!measure.build_only()) return live.show(round_line(tuner, summary, wanted));
       live.say(print_built(measure, source, built));
     };
@@ -77,7 +77,7 @@ struct Collect {
                 fmt::format("{}\n{}\n",
                             print_built(measure, source, built),
                             print_measure_command(measure, collect.file)));
-      return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
+      return exit_code_of(collection->tuner(), end, measure.bundle);
     }
     const Tuner& tuner = collection->tuner();
     call.show(tune_summary(tuner, end),

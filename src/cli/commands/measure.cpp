@@ -69,12 +69,14 @@ struct MeasureBundle {
   void add_to(CLI::App& app) {
     begin_group(app, OptionGroup::kInput);
     add_option(app, "BUNDLE", bundle)
-        .help("what `pruner tune` and `pruner dataset collect` write with --build-only");
+        .help("what `pruner tune`, `compare` and `dataset collect` write with --build-only");
     add_option(app, "--trust FILE", trust)
         .help("file of the public keys of those whose programs are run");
     add_option(app, "--unsigned", anybody).help("run programs whoever has built them");
     begin_group(app, OptionGroup::kBudget);
-    add_option(app, "--budget TIME", budget).help("begin no program after it: 30s, 10m", "none");
+    add_option(app, "--budget TIME", budget)
+        .help("start no program after this time, 30s or 10m: the one that runs is finished",
+              "none");
     begin_group(app, OptionGroup::kMeasuring);
     add_option(app, "--device NAME", device)
         .help("GPU that measures, of the bundle's kind: cuda:1", "the first");
@@ -141,11 +143,10 @@ struct MeasureBundle {
       return Error(bundle, ": is of pruner ", head.version, ", this is ", kVersion);
     const std::atomic<bool>& interrupted = catch_interrupts();
     TRY_ASSIGN(const std::unique_ptr<LocalMeasurer> runner, make_runner(head, interrupted));
-    MeasureBundleOptions options{.budget_s = seconds};
-    if (std::filesystem::exists(records)) {
-      TRY_ASSIGN(options.known, read_intact_records(records));
-    }
+    // Locked before it is read: nobody else adds to it in between.
     TRY_ASSIGN(RecordWriter writer, RecordWriter::open(records));
+    MeasureBundleOptions options{.budget_s = seconds, .known = {}};
+    TRY_ASSIGN(options.known, read_intact_records(records));
     LiveView live(stderr, call.quiet);
     double shown_s = 0;
     const auto on_result = [&](const BundleProgress& progress) {
@@ -173,6 +174,7 @@ struct MeasureBundle {
                                    progress.failed,
                                    progress.seconds);
     if (progress.measured() > 0) text += fmt::format(" ({:.1f} a second)", progress.per_second());
+    if (progress.ended && !progress.whole) text += "; not all: the same command goes on";
     if (progress.earlier > 0) text += fmt::format("; {} were there", progress.earlier);
     return text;
   }

@@ -186,6 +186,7 @@ struct Tune {
                                          : elsewhere          ? mode.search.round_size
                                                               : measure.jobs,
                      .seed = measure.seed,
+                     .remeasure = !measure.build_only(),
                      .search_ahead = elsewhere && !measure.build_only(),
                      .search = mode.search,
                      .policy = mode.mode.policy,
@@ -365,15 +366,16 @@ struct Tune {
 
   /// The end of --build-only: nothing is measured, so there is no result but the bundle.
   Result<int> finish_bundle(const Source& source,
-                            int64_t built,
-                            const WorkDir& dir,
+                            const Built& built,
+                            const Session& session,
+                            TuneEnd end,
                             RunWatch& watch) const {
+    const std::string& records = session.dir().records();
     TRY(watch.done(built_json(measure, source, built)));
     if (!watch.json())
-      fmt::print("{}\n{}\n",
-                 print_built(measure, source, built),
-                 print_measure_command(measure, dir.records()));
-    return kDone;
+      fmt::print(
+          "{}\n{}\n", print_built(measure, source, built), print_measure_command(measure, records));
+    return exit_code_of(session.tuner(), end, measure.bundle);
   }
 
   SessionOptions session_options(const Invocation& call,
@@ -465,6 +467,10 @@ struct Tune {
     TRY(check_offers(offers));
     if (fresh && continue_tuning)
       return Error("--fresh and --continue-tuning exclude each other: a new start has no records");
+    if (measure.build_only() && !(module_file.file.empty() && trace_file.empty()))
+      return Error("--build-only measures nothing: there is nothing for ",
+                   module_file.file.empty() ? "--trace" : "-o",
+                   " to write");
     return module_file.file.empty() ? Result<Unit>(Unit{}) : module_file.check(module_file.file);
   }
 
@@ -499,10 +505,10 @@ struct Tune {
                measurer_of(source, target, tune, work_dir, interrupted));
     TuneTrace trace;
     bool measured = false;
-    int64_t built = 0;
+    Built built;
     const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
       measured = true;
-      built += summary.later;
+      built.add(summary);
       if (measure.build_only()) return watch->phase("build", print_built(measure, source, built));
       if (!trace_file.empty()) trace.add(tuner, summary);
       RoundLine line = round_line(tuner, summary, tune.trials);
@@ -520,7 +526,10 @@ struct Tune {
     release_interrupts();
     if (!trace_file.empty())
       TRY(write_file(trace_file, print_json(trace_json(trace.trace())) + "\n"));
-    if (measure.build_only()) return finish_bundle(source, built, session->dir(), *watch);
+    if (measure.build_only()) {
+      const TuneEnd how = interrupted ? TuneEnd::kInterrupted : end;
+      return finish_bundle(source, built, *session, how, *watch);
+    }
     return finish(call,
                   {.source = source,
                    .target = target,
