@@ -49,6 +49,7 @@ Result<std::unique_ptr<DeviceRunner>> DeviceRunner::open(Backend backend, int nu
 Result<Unit> DeviceRunner::set_task(Task task) {
   workload_.reset();
   inputs_.clear();
+  constant_copies_.clear();
   TRY_ASSIGN(Workload workload, make_workload(std::move(task), options_));
   for (const GuardedBuffer& input : workload.buffers) {
     TRY_ASSIGN(GpuBuffer buffer, context_->allocate(input.bytes()));
@@ -123,11 +124,25 @@ Result<std::vector<std::vector<GpuBuffer*>>> DeviceRunner::fill_turns(
   const auto count = static_cast<size_t>(turns(artifact, arguments));
   std::vector<std::vector<GpuBuffer*>> all(count, first);
   copies.reserve(count * artifact.arguments.size());  // `all` points into it
-  for (size_t turn = 1; turn < count; ++turn) {
-    for (size_t i = 0; i < artifact.arguments.size(); ++i) {
-      if (!is_constant(*workload_, i)) continue;
-      TRY_ASSIGN(GpuBuffer buffer, context_->allocate(arguments.arguments[i]->bytes()));
-      TRY(buffer.write(arguments.pointers[i]));
+  const auto copy_of = [&](size_t i) -> Result<GpuBuffer> {
+    TRY_ASSIGN(GpuBuffer buffer, context_->allocate(arguments.arguments[i]->bytes()));
+    TRY(buffer.write(arguments.pointers[i]));
+    return buffer;
+  };
+  for (size_t i = 0; i < artifact.arguments.size(); ++i) {
+    if (!is_constant(*workload_, i)) continue;
+    const bool as_task_has_it = artifact.arguments[i].pack.identity();
+    std::vector<GpuBuffer>& kept = constant_copies_[i];
+    while (as_task_has_it && kept.size() + 1 < count) {
+      TRY_ASSIGN(GpuBuffer buffer, copy_of(i));
+      kept.push_back(std::move(buffer));
+    }
+    for (size_t turn = 1; turn < count; ++turn) {
+      if (as_task_has_it) {
+        all[turn][i] = &kept[turn - 1];
+        continue;
+      }
+      TRY_ASSIGN(GpuBuffer buffer, copy_of(i));
       copies.push_back(std::move(buffer));
       all[turn][i] = &copies.back();
     }

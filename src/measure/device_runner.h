@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -40,6 +41,7 @@ class DeviceRunner {
   /// cache when its turn comes; 1: they are where the last call has left them.
   int64_t turns(const Artifact& artifact, const KernelArguments& arguments) const;
   /// The buffers of each turn: those of the first, and for each other copies of the constants.
+  /// Those that are packed for this artifact alone go into `copies`.
   Result<std::vector<std::vector<GpuBuffer*>>> fill_turns(const Artifact& artifact,
                                                           const KernelArguments& arguments,
                                                           const std::vector<GpuBuffer*>& first,
@@ -52,8 +54,9 @@ class DeviceRunner {
   std::unique_ptr<GpuContext> context_;
   MeasureOptions options_;
   std::optional<Workload> workload_;
-  std::vector<GpuBuffer> inputs_;  // of the task, unpacked
-  std::vector<GpuBuffer> flush_;   // one that fills the second-level cache, if that is asked for
+  std::vector<GpuBuffer> inputs_;                             // of the task, unpacked
+  std::map<size_t, std::vector<GpuBuffer>> constant_copies_;  // of inputs_, by their numbers
+  std::vector<GpuBuffer> flush_;  // one that fills the second-level cache, if that is asked for
 };
 
 }  // namespace pruner
