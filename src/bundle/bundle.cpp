@@ -19,7 +19,7 @@ namespace pruner {
 
 namespace {
 
-constexpr std::string_view kFormat = "pruner bundle 1\n";
+constexpr std::string_view kAnyFormat = "pruner bundle ", kFormat = "pruner bundle 1\n";
 constexpr std::string_view kHead = "head", kTask = "task", kProgram = "program", kEnd = "end";
 constexpr std::string_view kUnsigned = "-";
 // A line of an entry has at most so many bytes: two words, a signature, a hash and three numbers.
@@ -115,7 +115,7 @@ Result<Unit> check_replaceable(const std::string& path) {
   if (!in) return Error(path, ": cannot be read: ", std::strerror(errno));
   std::string begin(kFormat.size(), '\0');
   in.read(begin.data(), std::ssize(begin));
-  if (begin.starts_with(kFormat.substr(0, kFormat.find_last_of(' ')))) return Unit{};
+  if (begin.starts_with(kAnyFormat)) return Unit{};
   return Error(path, ": is there and no bundle; it is left alone");
 }
 
@@ -124,6 +124,8 @@ Result<Unit> check_replaceable(const std::string& path) {
 struct BundleWriter::File {
   std::string path;
   int fd = -1;
+  // Why an entry is missing: what would come behind it could not be unpacked.
+  std::optional<Error> failed = {};
 
   ~File() {
     if (fd >= 0) close(fd);
@@ -144,7 +146,7 @@ Result<BundleWriter> BundleWriter::open(const std::string& path,
                                         const NKey* builder) {
   TRY(check_replaceable(path));
   auto file = std::make_unique<File>(path);
-  file->fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  file->fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file->fd < 0) return cannot_write(path);
   if (flock(file->fd, LOCK_EX | LOCK_NB) != 0)
     return Error(path, ": another pruner is writing to it");
@@ -156,6 +158,7 @@ Result<BundleWriter> BundleWriter::open(const std::string& path,
 }
 
 Result<Unit> BundleWriter::write(std::string_view kind, const Json& json, std::string_view object) {
+  if (file_->failed) return *file_->failed;
   const std::string text = json.dump();
   const std::string all = content(kind, text, object);
   EntryLine line{.kind = std::string(kind),
@@ -168,12 +171,9 @@ Result<Unit> BundleWriter::write(std::string_view kind, const Json& json, std::s
   }
   TRY_ASSIGN(const std::string packed, packer_.pack(text + std::string(object)));
   line.packed_bytes = std::ssize(packed);
-  const off_t before = lseek(file_->fd, 0, SEEK_CUR);
-  const std::string entry = line.print() + packed;
-  if (write_whole(file_->fd, entry)) return Unit{};
-  const Error error = cannot_write(file_->path);
-  static_cast<void>(!ftruncate(file_->fd, before));  // the file system is at fault already
-  return error;
+  const Result<Unit> written = append_whole(file_->fd, file_->path, line.print() + packed);
+  if (!written.ok()) file_->failed = written.error();
+  return written;
 }
 
 Result<Unit> BundleWriter::append(const Task& task, const Record& record, const Build& build) {
@@ -205,7 +205,7 @@ Result<BundleReader> BundleReader::open(const std::string& path, BundleTrust tru
   reader.in_.seekg(0);
   std::string format(kFormat.size(), '\0');
   reader.in_.read(format.data(), std::ssize(format));
-  if (!format.starts_with(kFormat.substr(0, kFormat.find_last_of(' '))))
+  if (!format.starts_with(kAnyFormat))
     return Error(path, ": is no bundle (`pruner tune --build-only`)");
   if (format != kFormat)
     return Error(path, ": is a bundle of another format, made by another version of pruner");

@@ -1,10 +1,10 @@
-// Bundles: candidates with their built programs in one file, so that a machine that has the device
-// for a short time only, or no compiler, does nothing but measure.
+// Bundles: candidates with their built programs in one file. A machine that has no compiler, or has
+// the device for a short time only, then does nothing but measure.
 //
 // A bundle is a line that names the format, then entries: the head, tasks, programs. An entry is a
-// line "KIND SIGNATURE HASH JSON-BYTES OBJECT-BYTES PACKED-BYTES" and its JSON and object, packed
-// by zstd with what came before. Entries are appended whole, so a bundle that was cut short has all
-// before; the last entry is its end.
+// line "KIND SIGNATURE HASH JSON-BYTES OBJECT-BYTES PACKED-BYTES", and then its JSON and object;
+// zstd packs these with what came before. Entries are appended whole, so a bundle that was cut
+// short has all before; the last entry is its end.
 #pragma once
 
 #include <fstream>
@@ -26,7 +26,7 @@ namespace pruner {
 
 /// What a bundle says of all its programs.
 struct BundleHead {
-  std::string version = {};  // of the program that made it
+  std::string version = {};  // pruner's, that made it
   Target target;
   MeasureOptions options = {};  // with which its programs are measured
   int64_t network_bytes = 0;    // weights and arena of the network that they are of; 0: an operator
@@ -35,7 +35,7 @@ struct BundleHead {
 /// A program of a task of the bundle.
 struct BundledProgram {
   std::string task;  // task_hash()
-  Record record;     // of the trial; its result is empty
+  Record record;     // the trial's, without a result
   Build build;       // or why there is none; a CPU's object is a shared library
 };
 

@@ -36,16 +36,6 @@ bool look_like_records(std::span<const RecordLine> lines) {
 
 namespace {
 
-// All of `text`, or nothing of it.
-Result<Unit> append_whole(int fd, const std::string& path, std::string_view text) {
-  struct stat before;
-  if (fstat(fd, &before) != 0) return cannot_write(path);
-  if (write_whole(fd, text)) return Unit{};
-  const Error error = cannot_write(path);
-  static_cast<void>(!ftruncate(fd, before.st_size));  // the file system is at fault already
-  return error;
-}
-
 // Mends the end of a file that a writer was killed at: a whole record gets its line end, a torn one
 // goes to `path`.torn.
 Result<Unit> mend_end(int fd, const std::string& path) {

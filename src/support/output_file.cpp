@@ -1,6 +1,7 @@
 #include "support/output_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -54,6 +55,15 @@ bool write_whole(int fd, std::string_view bytes) {
     bytes.remove_prefix(static_cast<size_t>(written));
   }
   return true;
+}
+
+Result<Unit> append_whole(int fd, const std::string& path, std::string_view text) {
+  struct stat before;
+  if (fstat(fd, &before) != 0) return cannot_write(path);
+  if (write_whole(fd, text)) return Unit{};
+  const Error error = cannot_write(path);
+  static_cast<void>(!ftruncate(fd, before.st_size));  // the file system is at fault already
+  return error;
 }
 
 Error cannot_write(const std::string& path) {

@@ -37,6 +37,9 @@ class OutputFile {
 /// All of `bytes`; false: errno says why.
 bool write_whole(int fd, std::string_view bytes);
 
+/// Appends all of `text` to an open file, or nothing of it.
+Result<Unit> append_whole(int fd, const std::string& path, std::string_view text);
+
 /// "PATH: cannot be written: REASON" with errno's reason.
 Error cannot_write(const std::string& path);
 

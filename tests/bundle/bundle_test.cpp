@@ -1,5 +1,8 @@
 #include "bundle/bundle.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -131,6 +134,30 @@ TEST_F(Bundles, WithAWrongByteAreErrors) {
   }
   // Where a signature would stand if there were one, and bits that zstd passes over.
   EXPECT_LT(passed, whole.size() / 50);
+}
+
+// What would come behind an entry that is missing could not be unpacked.
+TEST_F(Bundles, EndWithTheFirstEntryThatCannotBeWritten) {
+  const std::string path = folder->path("b");
+  Build build;
+  build.artifact.symbol = "kernel";
+  {
+    Result<BundleWriter> writer = BundleWriter::open(path, {.target = product().target}, nullptr);
+    ASSERT_TRUE(writer.ok() && writer->append(product(), record_of(1), build).ok());
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const auto handler = signal(SIGXFSZ, SIG_IGN);
+    const rlimit full{std::filesystem::file_size(path) + 10, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &full);
+    EXPECT_FALSE(writer->append(product(), record_of(2), build).ok());
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    EXPECT_ERROR(writer->append(product(), record_of(3), build), "cannot be written");
+  }
+  const Content content = read(path);
+  EXPECT_EQ(content.error, "");
+  EXPECT_TRUE(content.cut_short);
+  EXPECT_EQ(content.programs.size(), 1u);
 }
 
 TEST_F(Bundles, RunForThoseWhoAreTrustedOnly) {
