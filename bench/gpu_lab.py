@@ -32,7 +32,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 COLUMNS = ["row", "what", "why", "seconds", "bar", "state", "value", "prepare", "command"]
 NEVER = "never"
-LAST_S = 5  # of the seconds given, for writing and ending
+LAST_S = 5  # kept of the seconds given, to write and to end
+LEAST_BACKGROUND_S = 60  # left, for a row in the background to begin
 
 
 class Ledger:
@@ -62,9 +63,7 @@ class Ledger:
     def measured(self, row, state, value):
         """A row that ran goes behind the others."""
         row["state"], row["value"] = state, re.sub(r"\s+", " ", value)
-        if row in self.rows:
-            self.rows.remove(row)
-        self.rows.append(row)
+        self.rows = [other for other in self.rows if other["row"] != row["row"]] + [row]
 
     def write(self, path):
         lines = [*self.comments, "\t".join(COLUMNS)] + ["\t".join(row[column] for column in COLUMNS) for row in self.rows]
@@ -83,23 +82,28 @@ class Run:
     """The rows of one visit."""
 
     def __init__(self, ledger, seconds, out):
-        self.ledger, self.out = ledger, out
+        self.out = out
         self.end = time.monotonic() + seconds - LAST_S
         out.mkdir(parents=True, exist_ok=True)
-        self.card = self.ask(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]) or "no NVIDIA GPU"
-        version = HERE / "version"
-        self.state = f"{time.strftime('%Y-%m-%d')}, {self.card}, {version.read_text().strip() if version.exists() else '?'}"
-        if self.card == "no NVIDIA GPU" and "TARGET" not in os.environ:
+        card = self.ask("name,driver_version")
+        if not card and "TARGET" not in os.environ:
             sys.exit("no NVIDIA GPU here: nothing is measured")
+        version = HERE / "version"
+        self.state = ", ".join([time.strftime("%Y-%m-%d"), card or "no NVIDIA GPU",
+                                version.read_text().strip() if version.exists() else "?"])  # fmt: skip
+        arch = "sm_" + self.ask("compute_cap").replace(".", "")
+        self.target = os.environ.get("TARGET") or f"cuda --arch={arch}"
         # What ran in this visit, and in earlier ones with the same OUT.
         earlier = out / "gpu_ledger.tsv"
         self.ran = Ledger(earlier if earlier.exists() else ledger.path)
         if not earlier.exists():
             self.ran.rows = []
-        self.beside, self.running = [], []
+        self.running = []
 
     @staticmethod
-    def ask(command):
+    def ask(query):
+        """What nvidia-smi says of the first GPU; empty where there is none."""
+        command = ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"]
         try:
             return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.splitlines()[0]
         except (OSError, subprocess.SubprocessError, IndexError):
@@ -109,14 +113,13 @@ class Run:
         return self.end - time.monotonic()
 
     def start(self, row, seconds):
-        log = open(self.out / f"{row['row']}.log", "w", encoding="utf-8")
-        capability = self.ask(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"])
-        target = f"cuda --arch=sm_{capability.replace('.', '')}" if capability else "cuda"
         more = {"OUT": str(self.out.resolve()), "SECONDS": str(int(seconds)), "PYTHON": sys.executable,
-                "TARGET": os.environ.get("TARGET", target)}
+                "TARGET": self.target}  # fmt: skip
         print(f"== {row['row']}: {row['what']} ({self.left():.0f} s left)", flush=True)
-        self.running.append(subprocess.Popen(["bash", "-o", "pipefail", "-c", row["command"]], cwd=HERE, env={**os.environ, **more}, stdout=log,
-                                stderr=subprocess.STDOUT, start_new_session=True, text=True))
+        with open(self.out / f"{row['row']}.log", "w", encoding="utf-8") as log:
+            self.running.append(subprocess.Popen(
+                ["bash", "-o", "pipefail", "-c", row["command"]], cwd=HERE, env={**os.environ, **more}, stdout=log,
+                stderr=subprocess.STDOUT, start_new_session=True))  # fmt: skip
         return self.running[-1]
 
     def finish(self, row, process, limit):
@@ -131,27 +134,25 @@ class Run:
         text = (self.out / f"{row['row']}.log").read_text(encoding="utf-8", errors="replace")
         failed = f"exit {process.returncode}; " if process.returncode and not late else ""
         value = late + failed + value_of(text)
-        if how := self.ask(["nvidia-smi", "--query-gpu=clocks.sm,temperature.gpu", "--format=csv,noheader"]):
+        if how := self.ask("clocks.sm,temperature.gpu"):
             value += f" (at its end {how} C)"
         print(f"   {value} ({time.monotonic() - began:.0f} s)", flush=True)
-        self.ran.rows = [other for other in self.ran.rows if other["row"] != row["row"]]
         self.ran.measured(dict(row), self.state, value)
         self.ran.write(self.out / "gpu_ledger.tsv")
 
     def rows(self, chosen):
-        for row in chosen:
-            if row["seconds"] == "0" and self.left() > 60:
-                self.beside.append((row, self.start(row, self.left())))
-        skipped = 0
-        for row in chosen:
+        """Those that need a background begin first, and end last."""
+        background = [row for row in chosen if row["seconds"] == "0"]
+        waiting = [row for row in chosen if row["seconds"] != "0"]
+        skipped = 0 if self.left() > LEAST_BACKGROUND_S else len(background)
+        beside = [(row, self.start(row, self.left())) for row in background] if not skipped else []
+        for row in waiting:
             seconds = float(row["seconds"])
-            if seconds == 0:
-                continue
             if seconds > self.left():
                 skipped += 1
-                continue
-            self.finish(row, self.start(row, seconds), seconds)
-        for row, process in self.beside:
+            else:
+                self.finish(row, self.start(row, seconds), seconds)
+        for row, process in beside:
             self.finish(row, process, self.left())
         print(f"{skipped} rows had no time", flush=True)
 
