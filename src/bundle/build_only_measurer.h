@@ -23,7 +23,6 @@ class BundleBuild : public std::enable_shared_from_this<BundleBuild> {
 
   /// Of a search whose records are labelled so. Its results are `later`.
   std::unique_ptr<Measurer> measurer(TrialLabels labels);
-  int64_t programs() const { return bundle_.programs(); }
 
  private:
   class Measurers;
@@ -33,7 +32,7 @@ class BundleBuild : public std::enable_shared_from_this<BundleBuild> {
 
   std::unique_ptr<LocalMeasurer> builder_;
   BundleWriter bundle_;
-  std::map<std::string, Space> spaces_;  // by the task's key
+  std::map<std::string, Space> spaces_;  // space of each task, by its key
 };
 
 }  // namespace pruner

@@ -1,29 +1,20 @@
 #include "bundle/measure_bundle.h"
 
-#include <fmt/format.h>
-
 #include <set>
 
-#include "record/reasons.h"
+#include "record/record_id.h"
 #include "support/clock.h"
 
 namespace pruner {
-
-std::string program_identity(const Record& record) {
-  std::string text =
-      record.workload_key + "|" + record.device + "|" + record.sketch_name + record.sketch_hash;
-  for (const auto& [name, value] : record.decisions) text += fmt::format("|{}={}", name, value);
-  return text;
-}
 
 Result<BundleProgress> measure_bundle(BundleReader& bundle,
                                       const MeasureBundleOptions& options,
                                       const MeasureBundleTools& tools) {
   const double begin_s = steady_s();
   std::set<std::string> known;
-  for (const Record& record : options.known) known.insert(program_identity(record));
+  for (const Record& record : options.known) known.insert(ids_of(record).program);
   BundleProgress progress;
-  std::map<std::string, double> best_s;  // by task_hash()
+  std::map<std::string, double> best_s;  // least time of each task, by task_hash()
   const auto is_over = [&] { return tools.stop || steady_s() - begin_s >= options.budget_s; };
   while (!is_over()) {
     TRY_ASSIGN(std::optional<BundledProgram> program, bundle.next());
@@ -32,7 +23,7 @@ Result<BundleProgress> measure_bundle(BundleReader& bundle,
     if (!program) break;
     Record& record = program->record;
     record.device = device_fingerprint(bundle.head().target);  // a CPU's says which machine's
-    if (!known.insert(program_identity(record)).second) {
+    if (!known.insert(ids_of(record).program).second) {
       ++progress.earlier;
       continue;
     }
@@ -48,7 +39,7 @@ Result<BundleProgress> measure_bundle(BundleReader& bundle,
       best = std::min(best, record.result.cost_s());
     } else {
       ++progress.failed;
-      ++progress.reasons[general_reason(record.result.error_text)];
+      note(progress.reasons, general_reason(record.result.error_text), record.task_name);
     }
     progress.seconds = steady_s() - begin_s;
     tools.on_result(progress);

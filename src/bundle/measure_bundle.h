@@ -7,20 +7,21 @@
 
 #include "bundle/bundle.h"
 #include "measure/local_measurer.h"
+#include "record/reasons.h"
 
 namespace pruner {
 
 struct MeasureBundleOptions {
   double budget_s = 0;             // no program is begun after it; infinite: all are measured
-  std::vector<Record> known = {};  // of the record file
+  std::vector<Record> known = {};  // records that the file has already
 };
 
 /// How much of a bundle has been measured.
 struct BundleProgress {
   int64_t earlier = 0, ok = 0, failed = 0;  // earlier: in the record file when this run began
-  double seconds = 0;                       // of this run
+  double seconds = 0;                       // that this run has taken
   bool cut_short = false;                   // the bundle has no end: what comes before is measured
-  std::map<std::string, int64_t> reasons;   // of failures, in general words
+  Reasons reasons;                          // why programs failed
 
   bool ended = false;  // this run has
   bool whole = false;  // all programs of the bundle are measured
@@ -41,8 +42,5 @@ struct MeasureBundleTools {
 Result<BundleProgress> measure_bundle(BundleReader& bundle,
                                       const MeasureBundleOptions& options,
                                       const MeasureBundleTools& tools);
-
-/// What tells a program's record from another's, whatever the results: task, schedule, device.
-std::string program_identity(const Record& record);
 
 }  // namespace pruner

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <limits>
 
 namespace pruner {
 
@@ -38,6 +39,13 @@ Result<double> parse_duration_s(std::string_view text) {
     at = next + 1;
   }
   if (!(seconds > 0)) return error;
+  return seconds;
+}
+
+Result<double> parse_budget_s(std::string_view text) {
+  if (text.empty()) return std::numeric_limits<double>::infinity();
+  const Result<double> seconds = parse_duration_s(text);
+  if (!seconds.ok()) return Error("--budget: ", seconds.error().message());
   return seconds;
 }
 

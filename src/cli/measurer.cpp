@@ -199,9 +199,13 @@ Json built_json(const MeasurerOptions& options, const Source& source, const Buil
           {"tasks", source.tasks.size()}};
 }
 
-std::string print_measure_command(const MeasurerOptions& options, const std::string& records) {
+std::string print_bundle(const MeasurerOptions& options,
+                         const Source& source,
+                         const Built& built,
+                         const std::string& records) {
   const bool is_signed = !options.fleet.access.broker.seed_file.empty();
-  return fmt::format("Next, where the device is: pruner measure {} --records {} {}",
+  return fmt::format("{}\nNext, where the device is: pruner measure {} --records {} {}\n",
+                     print_built(options, source, built),
                      options.bundle,
                      records,
                      is_signed ? "--trust KEYS" : "--unsigned");

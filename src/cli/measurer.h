@@ -77,10 +77,13 @@ struct Built {
     failed += std::ssize(round.failures);
   }
 };
-// What --build-only says of it, and the command that goes on.
+// What --build-only says of it; at its end with the command that goes on.
 std::string print_built(const MeasurerOptions& options, const Source& source, const Built& built);
 Json built_json(const MeasurerOptions& options, const Source& source, const Built& built);
-std::string print_measure_command(const MeasurerOptions& options, const std::string& records);
+std::string print_bundle(const MeasurerOptions& options,
+                         const Source& source,
+                         const Built& built,
+                         const std::string& records);
 
 /// The exit code of a run that has ended. One of which every trial failed is no success: a line on
 /// standard error says why, and that `records` has each reason.

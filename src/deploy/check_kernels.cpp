@@ -13,16 +13,15 @@
 #include <limits>
 #include <new>
 
-#include "codegen/cpu_features.h"
 #include "graph/interpret_elements.h"
 #include "graph/ops/op.h"
 #include "measure/kernel_check.h"
+#include "measure/measure.h"
 #include "measure/output_check.h"
 #include "measure/process_limits.h"
 #include "measure/shared_memory.h"
 #include "runtime/flush_denormals.h"
 #include "runtime/guarded_buffer.h"
-#include "runtime/module/cpu_features.h"
 #include "runtime/thread_pool.h"
 #include "tensor/interpreter.h"
 
@@ -682,15 +681,7 @@ Result<Unit> check_runnable(const Target& target) {
   if (target.is_gpu()) return Error("kernels for GPUs are not checked when they are compiled");
   if (target.isa != kHostIsa)
     return Error("this ", isa_name(kHostIsa), " machine runs no code for ", isa_name(target.isa));
-  int length = 0;
-  const std::string features = cpu_features(target);
-  const char* const missing = pruner_missing_cpu_feature(features.c_str(), &length);
-  if (missing == nullptr) return Unit{};
-  return Error("this CPU lacks ",
-               std::string_view(missing, static_cast<size_t>(length)),
-               ", which ",
-               target.mcpu,
-               " has");
+  return check_cpu_features(target);
 }
 
 }  // namespace pruner

@@ -57,6 +57,18 @@ Result<Unit> check_buildable(const Target& target) {
   return Unit{};
 }
 
+Result<Unit> check_cpu_features(const Target& target) {
+  int length = 0;
+  const std::string features = cpu_features(target);
+  const char* const missing = pruner_missing_cpu_feature(features.c_str(), &length);
+  if (missing == nullptr) return Unit{};
+  return Error("this CPU lacks ",
+               std::string_view(missing, static_cast<size_t>(length)),
+               ", which ",
+               target.mcpu,
+               " has");
+}
+
 Result<Unit> check_runs(const Target& target, std::span<const int> devices) {
   if (target.is_gpu()) return check_gpus(target, devices);
   if (target.isa != kHostIsa) {
@@ -66,19 +78,12 @@ Result<Unit> check_runs(const Target& target, std::span<const int> devices) {
                  isa_name(kHostIsa),
                  " machine; tune it there, or `pruner compile` it without records");
   }
-  int length = 0;
-  const std::string features = cpu_features(target);
-  const char* missing = pruner_missing_cpu_feature(features.c_str(), &length);
-  if (missing == nullptr) return Unit{};
-  return Error("this CPU lacks ",
-               std::string_view(missing, static_cast<size_t>(length)),
-               ", which ",
-               target.mcpu,
-               " has: its code cannot be measured here");
+  const Result<Unit> features = check_cpu_features(target);
+  if (features.ok()) return features;
+  return Error(features.error().message(), ": its code cannot be measured here");
 }
 
 Result<Unit> check_measurable(const Target& target, std::span<const int> devices) {
-  if (!target.is_gpu()) TRY(check_buildable(target));
   TRY(check_runs(target, devices));
   return check_buildable(target);
 }

@@ -112,6 +112,8 @@ class Measurer {
 Result<Unit> check_buildable(const Target& target);
 /// Whether its devices of those numbers run code for `target` that is made already; of a CPU 0.
 Result<Unit> check_runs(const Target& target, std::span<const int> devices);
+/// What of the target's instructions this CPU lacks; "this CPU lacks avx512f, which znver4 has".
+Result<Unit> check_cpu_features(const Target& target);
 /// Both; of the first device.
 Result<Unit> check_measurable(const Target& target);
 Result<Unit> check_measurable(const Target& target, std::span<const int> devices);

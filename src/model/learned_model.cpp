@@ -345,10 +345,8 @@ Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
 
 Result<std::unique_ptr<LearnedModel>> load_learned_model(const std::string& path, int jobs) {
   const LearnedModelOptions options{.load_model = path, .jobs = jobs};
-  if (path != kShippedWeights) {
-    TRY_ASSIGN(const std::string content, read_file(path));
-    if (is_text_object(content)) return make_trees(kTrees[0], Updates::kNone, options);
-  }
+  TRY_ASSIGN(const std::string content, read_model_file(path));
+  if (is_text_object(content)) return make_trees(kTrees[0], Updates::kNone, options);
   TRY_ASSIGN(ModelWeights weights, load_weights(path));
   return std::unique_ptr<LearnedModel>(std::make_unique<NetworkModel>(
       *weights.architecture, Updates::kNone, options, std::move(weights)));

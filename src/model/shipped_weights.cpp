@@ -1,10 +1,16 @@
 #include "model/shipped_weights.h"
 
+#include "support/file.h"
+
 // Of cmake/shipped_weights.S.in.
 extern "C" const char pruner_shipped_weights[], pruner_shipped_weights_end[];
 
 namespace pruner {
 
-std::string_view shipped_weights() { return {pruner_shipped_weights, pruner_shipped_weights_end}; }
+Result<std::string> read_model_file(const std::string& path) {
+  if (path == kShippedWeights)
+    return std::string(pruner_shipped_weights, pruner_shipped_weights_end);
+  return read_file(path);
+}
 
 }  // namespace pruner

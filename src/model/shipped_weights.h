@@ -2,7 +2,9 @@
 // (bench/draft_transfer.py pretrain). The mode pam starts from them on a CPU.
 #pragma once
 
-#include <string_view>
+#include <string>
+
+#include "support/result.h"
 
 namespace pruner {
 
@@ -10,7 +12,7 @@ namespace pruner {
 /// name is "./shipped".
 inline constexpr const char* kShippedWeights = "shipped";
 
-/// The bytes of models/pam_cpu.safetensors.
-std::string_view shipped_weights();
+/// The bytes of a file of weights or trees; of kShippedWeights those of models/pam_cpu.safetensors.
+Result<std::string> read_model_file(const std::string& path);
 
 }  // namespace pruner

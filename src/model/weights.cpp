@@ -327,10 +327,7 @@ Result<Unit> check_weights(const ModelWeights& weights) {
 }
 
 Result<ModelWeights> load_weights(const std::string& path) {
-  std::string bytes(path == kShippedWeights ? shipped_weights() : std::string_view());
-  if (bytes.empty()) {
-    TRY_ASSIGN(bytes, read_file(path));
-  }
+  TRY_ASSIGN(const std::string bytes, read_model_file(path));
   Result<ModelWeights> weights = read_any(path, bytes);
   Result<Unit> checked = weights.ok() ? add_unit_columns(*weights) : weights.error();
   if (checked.ok()) checked = check_weights(*weights);

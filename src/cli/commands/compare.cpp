@@ -136,9 +136,7 @@ class Compare {
     }
     watch_->pause();
     call.show(built_json(measure_, source, built),
-              fmt::format("{}\n{}\n",
-                          print_built(measure_, source, built),
-                          print_measure_command(measure_, "RECORDS.json")));
+              print_bundle(measure_, source, built, "RECORDS.json"));
     return *interrupted_ ? kInterrupted : kDone;
   }
 

@@ -74,9 +74,7 @@ struct Collect {
 
     if (measure.build_only()) {
       call.show(built_json(measure, source, built),
-                fmt::format("{}\n{}\n",
-                            print_built(measure, source, built),
-                            print_measure_command(measure, collect.file)));
+                print_bundle(measure, source, built, collect.file));
       return exit_code_of(collection->tuner(), end, measure.bundle);
     }
     const Tuner& tuner = collection->tuner();

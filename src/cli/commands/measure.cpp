@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cctype>
-#include <limits>
 
 #include "bundle/measure_bundle.h"
 #include "cli/commands.h"
@@ -96,13 +95,6 @@ struct MeasureBundle {
     return BundleTrust{.keys = std::move(keys)};
   }
 
-  Result<double> budget_s() const {
-    if (budget.empty()) return std::numeric_limits<double>::infinity();
-    const Result<double> seconds = parse_duration_s(budget);
-    if (!seconds.ok()) return Error("--budget: ", seconds.error().message());
-    return *seconds;
-  }
-
   /// The runner of the bundle's programs, as this machine has it.
   Result<std::unique_ptr<LocalMeasurer>> make_runner(const BundleHead& head,
                                                      const std::atomic<bool>& interrupted) const {
@@ -122,13 +114,13 @@ struct MeasureBundle {
     return LocalMeasurer::make(options, program);
   }
 
-  static Json to_json(const BundleProgress& progress, bool whole) {
+  static Json to_json(const BundleProgress& progress) {
     return {{"earlier", progress.earlier},
             {"ok", progress.ok},
             {"failed", progress.failed},
             {"seconds", progress.seconds},
             {"per_second", progress.per_second()},
-            {"whole", whole}};
+            {"whole", progress.whole}};
   }
 
   Result<int> run(const Invocation& call) const {
@@ -136,7 +128,7 @@ struct MeasureBundle {
     if (records.empty())
       return Error("measure: no file to write is named; give one with --records FILE");
     TRY_ASSIGN(BundleTrust trusted, read_trust());
-    TRY_ASSIGN(const double seconds, budget_s());
+    TRY_ASSIGN(const double budget_s, parse_budget_s(budget));
     TRY_ASSIGN(BundleReader reader, BundleReader::open(bundle, std::move(trusted)));
     const BundleHead& head = reader.head();
     if (head.version != kVersion)
@@ -145,7 +137,7 @@ struct MeasureBundle {
     TRY_ASSIGN(const std::unique_ptr<LocalMeasurer> runner, make_runner(head, interrupted));
     // Locked before it is read: nobody else adds to it in between.
     TRY_ASSIGN(RecordWriter writer, RecordWriter::open(records));
-    MeasureBundleOptions options{.budget_s = seconds, .known = {}};
+    MeasureBundleOptions options{.budget_s = budget_s, .known = {}};
     TRY_ASSIGN(options.known, read_intact_records(records));
     LiveView live(stderr, call.quiet);
     double shown_s = 0;
@@ -159,9 +151,9 @@ struct MeasureBundle {
     live.finish();
     release_interrupts();
     if (done.cut_short) log_warning("{}: is cut short: there were more programs in it", bundle);
-    call.show(to_json(done, done.whole), print(done) + "\n");
-    for (const auto& [reason, count] : done.reasons)
-      fmt::print(stderr, "pruner: {} failed: {}\n", count, reason);
+    call.show(to_json(done), print(done) + "\n");
+    for (const auto& [text, reason] : done.reasons)
+      fmt::print(stderr, "pruner: {} failed: {}\n", reason.count, text);
     if (interrupted) return kInterrupted;
     const bool all_failed = done.ok == 0 && done.failed > 0;
     return all_failed ? kFailed : kDone;

@@ -191,11 +191,7 @@ struct Tune {
                      .search = mode.search,
                      .policy = mode.mode.policy,
                      .mode = mode.name};
-    if (!budget.empty()) {
-      const Result<double> budget_s = parse_duration_s(budget);
-      if (!budget_s.ok()) return Error("--budget: ", budget_s.error().message());
-      tune.budget_s = *budget_s;
-    }
+    TRY_ASSIGN(tune.budget_s, parse_budget_s(budget));
     // With a budget alone trials have no limit.
     if (explorer.trials > 0 || budget.empty()) {
       tune.trials = explorer.trials > 0 ? explorer.trials : kDefaultTrials;
@@ -372,9 +368,7 @@ struct Tune {
                             RunWatch& watch) const {
     const std::string& records = session.dir().records();
     TRY(watch.done(built_json(measure, source, built)));
-    if (!watch.json())
-      fmt::print(
-          "{}\n{}\n", print_built(measure, source, built), print_measure_command(measure, records));
+    if (!watch.json()) fmt::print("{}", print_bundle(measure, source, built, records));
     return exit_code_of(session.tuner(), end, measure.bundle);
   }
 
