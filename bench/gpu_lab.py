@@ -2,20 +2,26 @@
 """The measurements that need a GPU, one after the other, in the minutes that there is one.
 
     bench/gpu_lab.py list                       the ledger: what waits, what it takes, what came of it
-    bench/gpu_lab.py pack [FOLDER] [ROW...]     here: all that the rows need, into a folder (build/gpu_lab)
-    bench/gpu_lab.py run SECONDS OUT [ROW...]   there, in that folder: the next rows that fit; OUT has what came of them
-    bench/gpu_lab.py merge OUT/gpu_ledger.tsv   here: the ledger as it is after that
+    bench/gpu_lab.py pack [FOLDER] [ROW...]     here: all that the rows need, as FOLDER/part1, part2, ... (build/gpu_lab)
+    bench/gpu_lab.py run SECONDS OUT [ROW...]   there: the next rows that fit; OUT has what came of them (gpu_lab.sh)
+    bench/gpu_lab.py merge OUT                  here: the ledger as it is after that
 
-The ledger, bench/gpu_ledger.tsv, has a row a measurement, in the order of their worth; one that was measured goes to
-the end. A row's command runs in the packed folder with $OUT, $SECONDS, $PYTHON and $TARGET, and says what came of it in
-its last line, `value: ...`. It is ended when its time is up. A row with 0 seconds runs in the background, beside the
-others, and is awaited at the end (torch.compile). `pack` first runs each row's `prepare` command, here, with $LAB, the
-folder, and $PRUNER, its program.
+The ledger, bench/gpu_ledger.tsv, has a row for each measurement, in the order of their worth; a row that was measured
+goes to the end. `pack` first runs the `prepare` command of each row, here, with $PRUNER, a program for any machine,
+and $PREPARED, a folder of the row's own. It packs the tools and each such folder, and lays them into as many parts as
+the limit of one transfer (--part-mib) takes. The first part has the tools and gpu_lab.sh; each part can be carried
+when the one before it was measured, since what arrived stays there while the machine does.
+
+A row's command runs in the folder of the tools with $OUT, $SECONDS, $PYTHON, $TARGET and $PREPARED, and says what came
+of it in its last line, `value: ...`. It is ended when its time is up. A row with 0 seconds runs in the background,
+beside the others, and is awaited at the end (torch.compile). A row whose folder has not arrived waits for another part.
+After each row, OUT has the ledger of the rows that ran and visit.tar.xz, all that they wrote.
 
 Parts of commands, which print such a line:
 
     check ROWS      gpu_check.py of operators and networks, each beside torch
-    bundle NAME     `pruner measure` of a packed bundle; what is measured of it before goes on
+    bundle          `pruner measure` of $PREPARED/pool.bundle; what earlier visits measured of it is not measured again
+    compare ARGS    `pruner compare` with a plug-in for training that is built there, from $PREPARED's cubins
 """
 import argparse
 import csv
@@ -27,9 +33,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
+import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+LAB = HERE.parent / "build/gpu_lab"
+PREPARED = "prepared"  # folder of the tools, on the machine with the GPU: what was prepared, a folder a row
+RECORDS = "records"  # likewise: those of earlier visits
+TOOLS = "tools"
 COLUMNS = ["row", "what", "why", "seconds", "bar", "state", "value", "prepare", "command"]
 NEVER = "never"
 LAST_S = 5  # kept of the seconds given, to write and to end
@@ -78,13 +90,30 @@ def value_of(text):
     return found[-1] if found else f"no value; {lines[-1] if lines else 'no output'}"
 
 
+def archive(folder, file):
+    """All of a folder as a .tar.xz. The tools are packed slowly; bundles are packed already."""
+    with tarfile.open(file.with_suffix(".new"), "w:xz", preset=6 if file.name.startswith(TOOLS) else 1) as packed:
+        packed.add(folder, arcname=".")
+    file.with_suffix(".new").replace(file)
+
+
+def archive_what_changes(folder, file):
+    """As archive(); the file stays as it is where another process replaces or removes files meanwhile."""
+    try:
+        archive(folder, file)
+    except OSError as problem:
+        print(f"   the results are not packed yet: {problem}", flush=True)
+
+
 class Run:
-    """The rows of one visit."""
+    """The rows of one visit. What their commands write lies in `results`; `out` gets few files, which a transfer takes."""
 
     def __init__(self, ledger, seconds, out):
-        self.out = out
+        self.out, self.results = out, out.parent / f"{out.name}_results"
         self.end = time.monotonic() + seconds - LAST_S
+        self.archiving = None
         out.mkdir(parents=True, exist_ok=True)
+        self.results.mkdir(exist_ok=True)
         card = self.ask("name,driver_version")
         if not card and "TARGET" not in os.environ:
             sys.exit("no NVIDIA GPU here: nothing is measured")
@@ -113,10 +142,10 @@ class Run:
         return self.end - time.monotonic()
 
     def start(self, row, seconds):
-        more = {"OUT": str(self.out.resolve()), "SECONDS": str(int(seconds)), "PYTHON": sys.executable,
-                "TARGET": self.target}  # fmt: skip
+        more = {"OUT": str(self.results.resolve()), "SECONDS": str(int(seconds)), "PYTHON": sys.executable,
+                "TARGET": self.target, "PREPARED": str(HERE / PREPARED / row["row"])}  # fmt: skip
         print(f"== {row['row']}: {row['what']} ({self.left():.0f} s left)", flush=True)
-        with open(self.out / f"{row['row']}.log", "w", encoding="utf-8") as log:
+        with open(self.results / f"{row['row']}.log", "w", encoding="utf-8") as log:
             self.running.append(subprocess.Popen(
                 ["bash", "-o", "pipefail", "-c", row["command"]], cwd=HERE, env={**os.environ, **more}, stdout=log,
                 stderr=subprocess.STDOUT, start_new_session=True))  # fmt: skip
@@ -131,7 +160,7 @@ class Run:
             late = f"ended after {limit:.0f} s; "
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        text = (self.out / f"{row['row']}.log").read_text(encoding="utf-8", errors="replace")
+        text = (self.results / f"{row['row']}.log").read_text(encoding="utf-8", errors="replace")
         failed = f"exit {process.returncode}; " if process.returncode and not late else ""
         value = late + failed + value_of(text)
         if how := self.ask("clocks.sm,temperature.gpu"):
@@ -139,9 +168,19 @@ class Run:
         print(f"   {value} ({time.monotonic() - began:.0f} s)", flush=True)
         self.ran.measured(dict(row), self.state, value)
         self.ran.write(self.out / "gpu_ledger.tsv")
+        self.keep()
+
+    def keep(self):
+        """Packs the results beside the next row."""
+        if self.archiving:
+            self.archiving.join()
+        self.archiving = threading.Thread(target=archive_what_changes, args=(self.results, self.out / "visit.tar.xz"))
+        self.archiving.start()
 
     def rows(self, chosen):
         """Those that need a background begin first, and end last."""
+        elsewhere = [row for row in chosen if row["prepare"] and not (HERE / PREPARED / row["row"]).exists()]
+        chosen = [row for row in chosen if row not in elsewhere]
         background = [row for row in chosen if row["seconds"] == "0"]
         waiting = [row for row in chosen if row["seconds"] != "0"]
         skipped = 0 if self.left() > LEAST_BACKGROUND_S else len(background)
@@ -154,7 +193,7 @@ class Run:
                 self.finish(row, self.start(row, seconds), seconds)
         for row, process in beside:
             self.finish(row, process, self.left())
-        print(f"{skipped} rows had no time", flush=True)
+        print(f"{skipped} rows had no time, {len(elsewhere)} wait for another part", flush=True)
 
     def end_all(self):
         """What runs, when this program is ended from outside."""
@@ -177,16 +216,23 @@ def check(rows):
     print("value:", "; ".join(said) or "nothing was timed")
 
 
-def bundle(name):
-    """What is measured of a bundle is in OUT/NAME.json; `merge` lays it beside the packed bundle, for the next visit."""
-    if "OUT" not in os.environ:
-        sys.exit("bundle is a part of a row's command, which has $OUT")
+def prepared():
+    """Name and folder of the row whose command this is a part of."""
+    if "PREPARED" not in os.environ:
+        sys.exit("this is a part of a row's command, which has $PREPARED")
+    folder = pathlib.Path(os.environ["PREPARED"])
+    return folder.name, folder
+
+
+def bundle():
+    """What is measured of the bundle is in OUT/ROW.json; `merge` keeps it for the next visit, which goes on from there."""
+    name, folder = prepared()
     records = pathlib.Path(os.environ["OUT"]) / f"{name}.json"
-    earlier = HERE / "bundles" / f"{name}.json"
+    earlier = HERE / RECORDS / f"{name}.json"
     if earlier.exists() and not records.exists():
         shutil.copy(earlier, records)
     budget = max(int(os.environ["SECONDS"]) - 10, 1)
-    done = subprocess.run([HERE / "pruner", "measure", HERE / "bundles" / f"{name}.bundle", "--records", records,
+    done = subprocess.run([HERE / "pruner", "measure", folder / "pool.bundle", "--records", records,
                            "--unsigned", "--budget", f"{budget}s", "--json"], stdout=subprocess.PIPE, text=True, check=False)
     if not done.stdout.strip():
         sys.exit(done.returncode or 1)
@@ -195,28 +241,102 @@ def bundle(name):
           f"{'all' if said['whole'] else 'not all'} of the bundle; {said['earlier']} were there")
 
 
+def plugin():
+    """The plug-in for training, by the torch that is here: a minute of a core, so in the background."""
+    sys.path.insert(0, str(HERE))
+    import gpu_check  # noqa: PLC0415, it lies in the packed folder
+
+    torch = gpu_check.torch_of_this_python(60)
+    built = gpu_check.Plugin(HERE, HERE, torch, True)
+    there = built.wait(gpu_check.Clock(float(os.environ["SECONDS"])))
+    (HERE / "nvrtc").write_text(":".join(gpu_check.nvrtc_folders(torch[1])))
+    (HERE / "plugin").write_text(str(built.path) if there else "")
+    print("value:", f"built, torch {torch[0]}" if there else built.why_not)
+
+
+def compare(words):
+    """`pruner compare`, which compiles nothing that its prepare command has compiled."""
+    name, folder = prepared()
+    end = time.monotonic() + float(os.environ["SECONDS"])
+    while not (HERE / "plugin").exists() and end - time.monotonic() > 60:
+        time.sleep(0.5)
+    path = HERE / "plugin"
+    trains = path.read_text() if path.exists() else ""
+    if not trains:
+        sys.exit("no plug-in: nothing trains")
+    libraries = [(HERE / "nvrtc").read_text(), os.environ.get("LD_LIBRARY_PATH", "")]
+    environment = {**os.environ, "PRUNER_TORCH_PLUGIN": trains, "XDG_CACHE_HOME": str(folder),
+                   "LD_LIBRARY_PATH": ":".join(filter(None, libraries))}  # fmt: skip
+    out = pathlib.Path(os.environ["OUT"]) / name
+    done = subprocess.run([HERE / "pruner", "compare", *words, "--target", os.environ["TARGET"], "--work-dir", out],
+                          cwd=HERE, env=environment, stdout=subprocess.PIPE, text=True, check=False)  # fmt: skip
+    print(done.stdout)
+    table = [" ".join(line.split()) for line in done.stdout.splitlines() if line.startswith("|")]
+    print("value:", " / ".join(table) or "no table")
+    return done.returncode
+
+
 # Here.
 
-def pack(ledger, folder, names):
-    """The folder of gpu_bundle.sh, with the ledger, this file, and what the rows prepare."""
-    records = {file.name: file.read_bytes() for file in (folder / "bundles").glob("*.json")}  # of earlier visits
-    subprocess.run(["bash", HERE / "gpu_bundle.sh", folder], check=True)
-    (folder / "bundles").mkdir(exist_ok=True)
-    for name, content in records.items():
-        (folder / "bundles" / name).write_bytes(content)
-    for name in ("gpu_lab.py", "gpu_lab.sh", "gpu_ledger.tsv"):
-        shutil.copy(HERE / name, folder)
-    failed = []
+def prepare(row, folder, environment):
+    """Runs its command; whether it made the row's folder."""
+    print(f"== {row['row']}", flush=True)
+    folder.mkdir(parents=True)
+    told = {**os.environ, **environment, "PREPARED": str(folder.resolve())}
+    return subprocess.run(["bash", "-c", row["prepare"]], cwd=HERE.parent, env=told, check=False).returncode == 0
+
+
+def pack(ledger, lab, names, part_mib):
+    """The parts of a visit: archives of the tools and of what the rows prepare, laid first to last into the first that has room."""
+    nvrtc = HERE.parent / "build/nvrtc"
+    subprocess.run(["bash", HERE.parent / "tools/venv.sh", nvrtc, HERE / "requirements_nvrtc.txt"], check=True)
+    libraries = [str(file.parent) for file in nvrtc.glob("lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.*")]
+    tools, made = lab / TOOLS, lab / PREPARED
+    subprocess.run(["bash", HERE / "gpu_bundle.sh", tools], check=True)
+    for name in ("gpu_lab.py", "gpu_ledger.tsv"):
+        shutil.copy(HERE / name, tools)
+    if (lab / RECORDS).exists():
+        shutil.copytree(lab / RECORDS, tools / RECORDS)
+    environment = {"PRUNER": str((tools / "pruner").resolve()), "LD_LIBRARY_PATH": ":".join([*dict.fromkeys(libraries),
+                   *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])}  # fmt: skip
+    shutil.rmtree(made, ignore_errors=True)
+    failed, archives = [], [lab / f"{TOOLS}.tar.xz"]
+    archive(tools, archives[0])
     for row in ledger.chosen(names):
         if not row["prepare"]:
             continue
-        print(f"== {row['row']}", flush=True)
-        environment = {**os.environ, "LAB": str(folder.resolve()), "PRUNER": str((folder / "pruner").resolve())}
-        if subprocess.run(["bash", "-c", row["prepare"]], cwd=HERE.parent, env=environment, check=False).returncode != 0:
+        if not prepare(row, made / row["row"], environment):
             failed.append(row["row"])
-    mib = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
-    print(f"{folder}: {mib:.0f} MiB" + (f"; not prepared: {' '.join(failed)}" if failed else ""))
-    return 1 if failed or mib >= 64 else 0
+            continue
+        archives.append(lab / f"{row['row']}.tar.xz")
+        archive(made / row["row"], archives[-1])
+    return lay_out(lab, archives, failed, part_mib * 2**20)
+
+
+def lay_out(lab, archives, failed, limit):
+    """Moves the archives into part1, part2, ... of at most so many bytes each."""
+    for old in lab.glob("part[0-9]*"):
+        shutil.rmtree(old)
+    parts = []
+    for file in archives:
+        size = file.stat().st_size
+        if size > limit:
+            failed.append(f"{file.name} ({size / 2**20:.0f} MiB)")
+            continue
+        fits = next((number for number, used in enumerate(parts) if used + size <= limit), len(parts))
+        if fits == len(parts):
+            parts.append(0)
+            (lab / f"part{fits + 1}").mkdir()
+        parts[fits] += size
+        file.replace(lab / f"part{fits + 1}" / file.name)
+    for number, used in enumerate(parts, 1):
+        files = " ".join(sorted(file.name for file in (lab / f"part{number}").iterdir()))
+        print(f"{lab / f'part{number}'}: {used / 2**20:.0f} MiB, {files}")
+    if parts:
+        shutil.copy(HERE / "gpu_lab.sh", lab / "part1")
+    if failed:
+        print("not packed:", " ".join(failed))
+    return 1 if failed else 0
 
 
 def show(ledger):
@@ -225,18 +345,22 @@ def show(ledger):
               f"{'':28} {row['state']}{': ' + row['value'] if row['value'] else ''}")
 
 
-def merge(ledger, visited, lab):
-    """Takes states and values of the rows that visits measured, and their records of packed bundles."""
+def merge(ledger, out, lab):
+    """Takes states and values of the rows that a visit measured, and keeps their records of prepared bundles."""
+    visited = Ledger(out / "gpu_ledger.tsv")
     known = {row["row"]: row for row in ledger.rows}
     for row in visited.rows:
         mine = known.get(row["row"])
         if mine and row["state"] != NEVER and (mine["state"], mine["value"]) != (row["state"], row["value"]):
             ledger.measured(mine, row["state"], row["value"])
     ledger.write(ledger.path)
-    for bundle_file in (lab / "bundles").glob("*.bundle"):
-        records = visited.path.parent / f"{bundle_file.stem}.json"
-        if records.exists():
-            shutil.copy(records, bundle_file.parent)
+    if (out / "visit.tar.xz").exists():
+        with tarfile.open(out / "visit.tar.xz") as packed:
+            packed.extractall(lab / "visit", filter="data")
+        (lab / RECORDS).mkdir(exist_ok=True)
+        for row in visited.rows:
+            if (records := lab / "visit" / f"{row['row']}.json").exists():
+                shutil.copy(records, lab / RECORDS)
     return 0
 
 
@@ -246,27 +370,30 @@ def main():
     parts = parser.add_subparsers(dest="what", required=True)
     parts.add_parser("list")
     packing = parts.add_parser("pack")
-    packing.add_argument("folder", nargs="?", type=pathlib.Path, default=HERE.parent / "build/gpu_lab")
+    packing.add_argument("folder", nargs="?", type=pathlib.Path, default=LAB)
     packing.add_argument("rows", nargs="*")
+    packing.add_argument("--part-mib", type=float, default=46, help="the most that a part has")
     running = parts.add_parser("run")
     running.add_argument("seconds", type=float)
     running.add_argument("out", type=pathlib.Path)
     running.add_argument("rows", nargs="*")
     merging = parts.add_parser("merge")
-    merging.add_argument("file", type=pathlib.Path)
-    merging.add_argument("folder", nargs="?", type=pathlib.Path, default=HERE.parent / "build/gpu_lab", help="that was packed")
+    merging.add_argument("out", type=pathlib.Path, help="of run")
+    merging.add_argument("folder", nargs="?", type=pathlib.Path, default=LAB, help="that was packed")
     parts.add_parser("check").add_argument("rows")
-    parts.add_parser("bundle").add_argument("name")
+    parts.add_parser("bundle")
+    parts.add_parser("plugin")
+    parts.add_parser("compare").add_argument("words", nargs=argparse.REMAINDER)
     options = parser.parse_args()
-    if options.what == "check":
-        return check(options.rows)
-    if options.what == "bundle":
-        return bundle(options.name)
+    part = {"check": lambda: check(options.rows), "bundle": bundle, "plugin": plugin,
+            "compare": lambda: compare(options.words)}.get(options.what)  # fmt: skip
+    if part:
+        return part()
     ledger = Ledger(options.ledger)
     if options.what == "list":
         return show(ledger)
     if options.what == "pack":
-        return pack(ledger, options.folder, options.rows)
+        return pack(ledger, options.folder, options.rows, options.part_mib)
     if options.what == "run":
         if not LAST_S < options.seconds < float("inf"):
             sys.exit(f"{options.seconds:g} seconds: no row fits")
@@ -276,7 +403,7 @@ def main():
             return visit.rows(ledger.chosen(options.rows))
         finally:
             visit.end_all()
-    return merge(ledger, Ledger(options.file), options.folder)
+    return merge(ledger, options.out, options.folder)
 
 
 if __name__ == "__main__":

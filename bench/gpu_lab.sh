@@ -1,12 +1,22 @@
 #!/usr/bin/env bash
-# gpu_lab.sh SECONDS OUT [ROW...]: the next rows of the ledger that fit, on a machine with a GPU; what came of them is in
-# OUT/gpu_ledger.tsv. Runs in the folder that `gpu_lab.py pack` made, or in build/gpu_lab beside it.
+# gpu_lab.sh SECONDS OUT [ROW...]: the next rows of the ledger that fit, on a machine with a GPU. Runs in part1 of the
+# folder that `gpu_lab.py pack` made; takes what has arrived of part2, part3, ... beside it, too. OUT gets
+# gpu_ledger.tsv, the rows that ran, and visit.tar.xz, all that they wrote.
 set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-lab=$here
-[ -x "$lab/pruner" ] || lab=$here/../build/gpu_lab
-if [ ! -x "$lab/pruner" ]; then
-  echo "no pruner in $here or build/gpu_lab: make the folder with bench/gpu_lab.py pack" >&2
+lab=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+python=${PYTHON:-python3}
+if [ ! -f "$lab/part1/tools.tar.xz" ]; then
+  echo "no tools.tar.xz in $lab/part1: make the parts with bench/gpu_lab.py pack" >&2
   exit 2
 fi
-exec "${PYTHON:-python3}" -u "$lab/gpu_lab.py" run "$@"
+here=$lab/here # of what has arrived, unpacked
+for packed in "$lab"/part[0-9]*/*.tar.xz; do
+  name=$(basename "$packed" .tar.xz)
+  folder=$here/prepared/$name
+  [ "$name" != tools ] || folder=$here
+  [ ! "$folder/.arrived" -nt "$packed" ] || continue
+  mkdir -p "$folder"
+  "$python" -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$packed" "$folder"
+  touch "$folder/.arrived"
+done
+exec "$python" -u "$here/gpu_lab.py" run "$@"

@@ -1,8 +1,11 @@
 """The ledger of what needs a GPU, and the program that takes its rows: by a ledger of small commands, without a GPU."""
 
+import contextlib
 import importlib.util
+import io
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -55,7 +58,7 @@ class Lab(unittest.TestCase):
         self.assertEqual(rows["beside"]["value"], "kept")
         self.assertIn("1 rows had no time", done.stdout)
         self.assertEqual(self.rows(self.ledger)["a"]["state"], "never", "the ledger that is given stays")
-        self.assertEqual(self.lab("merge", self.folder / "out/gpu_ledger.tsv").returncode, 0)
+        self.assertEqual(self.lab("merge", self.folder / "out", self.folder / "lab").returncode, 0)
         merged = self.rows(self.ledger)
         self.assertEqual(list(merged), ["long", "a", "b", "c", "beside"])
         self.assertEqual(merged.pop("long")["state"], "never")
@@ -67,9 +70,53 @@ class Lab(unittest.TestCase):
         self.lab("run", 90, self.folder / "two", "a")
         self.lab("run", 90, self.folder / "two", "c")
         for out in ("one", "two"):
-            self.assertEqual(self.lab("merge", self.folder / out / "gpu_ledger.tsv").returncode, 0)
+            self.assertEqual(self.lab("merge", self.folder / out, self.folder / "lab").returncode, 0)
         self.assertEqual({name: row["value"] for name, row in self.rows(self.ledger).items()},
                          {"a": "1", "b": "2", "c": "exit 1; 3"})  # fmt: skip
+
+    def test_archives_are_laid_into_the_first_part_that_has_room(self):
+        lab = self.folder / "lab"
+        (lab / "part7").mkdir(parents=True)
+        archives = [lab / name for name in ("tools.tar.xz", "a.tar.xz", "b.tar.xz", "c.tar.xz", "large.tar.xz")]
+        for file, size in zip(archives, (50, 60, 40, 30, 101), strict=True):
+            file.write_bytes(bytes(size))
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(gpu_lab.lay_out(lab, archives, ["d"], 100), 1)
+        self.assertIn("not packed: d large.tar.xz (0 MiB)", said.getvalue())
+        parts = {part.name: sorted(file.name for file in part.iterdir()) for part in lab.glob("part*")}
+        self.assertEqual(parts, {"part1": ["b.tar.xz", "gpu_lab.sh", "tools.tar.xz"], "part2": ["a.tar.xz", "c.tar.xz"]})
+
+    def test_a_row_waits_until_its_part_has_arrived(self):
+        here, there = self.folder / "here", self.folder / "there"
+        tools = here / "tools"
+        tools.mkdir(parents=True)
+        shutil.copy(LAB, tools)
+        rows = (("first", 3, "cat $PREPARED/file"), ("second", 3, "cat $PREPARED/file; echo 7 > $OUT/second.json"), ("plain", 3, "echo value: here"))
+        self.write(*rows)
+        lines = self.ledger.read_text().splitlines()
+        prepared = [line.replace("\tnever\t\t\t", "\tnever\t\tfill\t") if not line.startswith("plain") else line for line in lines]
+        self.ledger.write_text("\n".join(prepared) + "\n")
+        shutil.copy(self.ledger, tools / "gpu_ledger.tsv")
+        for name, part in (("tools", 1), ("first", 1), ("second", 2)):
+            if name != "tools":
+                (here / name).mkdir()
+                (here / name / "file").write_text(f"value: of {name}\n")
+            (here / f"part{part}").mkdir(exist_ok=True)
+            gpu_lab.archive(here / name, here / f"part{part}" / f"{name}.tar.xz")
+        shutil.copy(ROOT / "bench/gpu_lab.sh", here / "part1")
+        values = []
+        for part in (1, 2):
+            shutil.copytree(here / f"part{part}", there / f"part{part}")
+            done = subprocess.run(["bash", there / "part1/gpu_lab.sh", "60", there / "out", *(["second"] if part == 2 else [])],
+                                  capture_output=True, text=True, check=False, env={**os.environ, "TARGET": "cuda"})  # fmt: skip
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"{2 - part} wait for another part", done.stdout)
+            values.append({name: row["value"] for name, row in self.rows(there / "out/gpu_ledger.tsv").items()})
+        self.assertEqual(values, [{"first": "of first", "plain": "here"}, {"first": "of first", "plain": "here", "second": "of second"}])
+        self.assertEqual(sorted(file.name for file in (there / "out").iterdir()), ["gpu_ledger.tsv", "visit.tar.xz"])
+        self.assertEqual(self.lab("merge", there / "out", here).returncode, 0)
+        self.assertEqual(self.rows(self.ledger)["second"]["value"], "of second")
+        self.assertEqual((here / "records/second.json").read_text(), "7\n")
 
     def test_nothing_is_measured_without_a_card(self):
         self.write(("a", 3, "echo value: 1"))
