@@ -26,6 +26,7 @@ enum class Place : uint8_t {
   kConstant,  // index: the value that has the data
   kInput,     // index: among the model's inputs without the states
   kOutput,    // index: among its outputs without them
+  kNumbers,   // index: among the numbers that a plan works out of the shapes
 };
 
 struct ValuePlace {

@@ -85,6 +85,17 @@ class Sizes {
     for (const Expr& extent : range_->shapes[id.value]) bytes = bytes * extent;
     return formulas_.number(bytes);
   }
+  int64_t index_bound(size_t g) const {
+    if (range_ == nullptr || !range_->index_bounds.contains(g))
+      return partition_.groups[g].index_bound;
+    return formulas_.number(range_->index_bounds.at(g));
+  }
+  /// Where the parameters of a routine are that depend on the shapes; nullopt: this is no such
+  /// value.
+  std::optional<ValuePlace> parameters(ValueId id) const {
+    if (range_ == nullptr || !range_->parameters.contains(id)) return std::nullopt;
+    return ValuePlace{Place::kNumbers, formulas_.block(range_->parameters.at(id))};
+  }
   std::vector<int64_t> read_at(size_t g, StageId id) const {
     if (range_ == nullptr) return partition_.groups[g].dag[id].read_at;
     std::vector<int64_t> numbers;
@@ -115,7 +126,7 @@ std::vector<ModulePlan::Indices> indices_of(const Partition& partition,
                        std::move(extents)});
   };
   // A routine's stand before its parameters.
-  if (group.index_bound > 0) add(group.inputs.size() - 2, {group.index_bound});
+  if (group.index_bound > 0) add(group.inputs.size() - 2, {sizes.index_bound(g)});
   const std::vector<StageId> placeholders = group.dag.inputs();
   for (size_t i = 0; i < placeholders.size(); ++i) {
     const Stage& stage = group.dag[placeholders[i]];
@@ -214,6 +225,10 @@ ModulePlan::Shapes make_shapes(const Partition& partition,
     std::ranges::sort(step.kernels, {}, [](const auto& kernel) { return kernel.box.min; });
     for (size_t i = 0; i < group.inputs.size(); ++i) {
       const ValueId input = group.inputs[i];
+      if (const std::optional<ValuePlace> numbers = sizes.parameters(input)) {
+        step.args.push_back(*numbers);
+        continue;
+      }
       ValuePlace place = memory.values[input.value];
       const PackSpec& pack = artifact.arguments[i].pack;
       CHECK(pack.identity() || place.place == Place::kConstant)

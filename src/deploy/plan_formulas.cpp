@@ -13,6 +13,12 @@ int64_t PlanFormulas::number(const Expr& formula) {
   return -1 - std::ssize(symbols_) - known;
 }
 
+int64_t PlanFormulas::block(const std::vector<Expr>& formulas) {
+  const int64_t first = std::ssize(symbols_) + std::ssize(all_);
+  all_.insert(all_.end(), formulas.begin(), formulas.end());
+  return first;
+}
+
 Program PlanFormulas::program() const {
   Program program;
   program.name = "formulas";

@@ -17,6 +17,8 @@ class PlanFormulas {
 
   /// Of an expression whose variable i is symbol i.
   int64_t number(const Expr& formula);
+  /// Numbers that lie one after the other among the plan's: the place of the first.
+  int64_t block(const std::vector<Expr>& formulas);
   size_t size() const { return all_.size(); }
 
   /// The program that writes their values, in order, to its one argument.

@@ -44,6 +44,7 @@ int plan_place(Place place) {
     case Place::kConstant: return kPlanWeight;
     case Place::kInput: return kPlanInput;
     case Place::kOutput: return kPlanOutput;
+    case Place::kNumbers: return kPlanNumbers;
     case Place::kNone: break;
   }
   CHECK(false) << "an argument that is nowhere";

@@ -1,6 +1,6 @@
 #include "graph/partition_range.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -43,9 +43,10 @@ std::string difference(const Partition& a, const Partition& b) {
   }
   for (size_t g = 0; g < a.groups.size(); ++g) {
     const Group &x = a.groups[g], &y = b.groups[g];
-    if (x.inputs != y.inputs || x.output != y.output || x.routine != y.routine ||
-        x.index_bound != y.index_bound)
+    if (x.inputs != y.inputs || x.output != y.output || x.routine != y.routine)
       return fmt::format("\"{}\" is \"{}\"", x.name, y.name);
+    if (x.routine != nullptr && y.workspace_bytes > x.workspace_bytes)
+      return fmt::format("\"{}\" needs more memory", x.name);
     if (const Result<Unit> alike = DagRange::check_alike(x.dag, y.dag); !alike.ok())
       return fmt::format("\"{}\": {}", x.name, alike.error().message());
   }
@@ -113,12 +114,30 @@ uint64_t fingerprint(const std::vector<std::vector<int64_t>>& shapes,
   return hasher.hash();
 }
 
+/// A text that is equal for routines that do the same.
+std::string routine_key(const std::vector<int64_t>& parameters, int64_t index_bound) {
+  return fmt::format("{} below {}", fmt::join(parameters, " "), index_bound);
+}
+
+/// The value that has the parameters of a routine's group.
+ValueId parameters_of(const Group& group) { return group.inputs.back(); }
+
+std::vector<int64_t> integers_of(const Tensor& tensor) {
+  const auto* first = static_cast<const int64_t*>(tensor.data());
+  CHECK(tensor.dtype() == DType::kInt64) << "parameters of another type";
+  return {first, first + tensor.num_elements()};
+}
+
 uint64_t fingerprint(const Partition& partition) {
   std::vector<std::vector<int64_t>> shapes;
   std::vector<std::string> dags;
   for (const PlannedValue& value : partition.values) shapes.push_back(value.shape);
-  for (const Group& group : partition.groups)
-    if (group.routine == nullptr) dags.push_back(group.key);
+  for (const Group& group : partition.groups) {
+    const bool runs = group.routine != nullptr;
+    dags.push_back(runs ? routine_key(integers_of(*partition[parameters_of(group)].constant),
+                                      group.index_bound)
+                        : group.key);
+  }
   return fingerprint(shapes, dags);
 }
 
@@ -128,14 +147,25 @@ std::vector<int64_t> evaluate(const std::vector<Expr>& extents, const SymbolValu
   return values;
 }
 
+/// The parameters of a routine's group at one shape of a range.
+std::vector<int64_t> parameters_at(const PartitionRange& range,
+                                   size_t g,
+                                   const SymbolValues& values) {
+  const ValueId id = parameters_of(range.largest.groups[g]);
+  const auto varying = range.parameters.find(id);
+  return varying == range.parameters.end() ? integers_of(*range.largest[id].constant)
+                                           : evaluate(varying->second, values);
+}
+
 /// The same of a range at one shape, by its formulas.
 class RangeFingerprint {
  public:
   explicit RangeFingerprint(const PartitionRange& range) : range_(range) {
     std::map<std::string, size_t> known;
     for (size_t g = 0; g < range.dags.size(); ++g) {
-      if (range.largest.groups[g].routine != nullptr) continue;
-      const auto [at, is_new] = known.try_emplace(range.dags[g].key(), distinct_.size());
+      const bool runs = range.largest.groups[g].routine != nullptr;
+      const std::string key = runs ? fmt::format("routine {}", g) : range.dags[g].key();
+      const auto [at, is_new] = known.try_emplace(key, distinct_.size());
       if (is_new) distinct_.push_back(g);
       of_group_.push_back(at->second);
     }
@@ -145,14 +175,24 @@ class RangeFingerprint {
     std::vector<std::vector<int64_t>> shapes;
     for (const std::vector<Expr>& shape : range_.shapes) shapes.push_back(evaluate(shape, values));
     std::vector<std::string> keys, dags;
-    for (const size_t g : distinct_) keys.push_back(workload_key(range_.dags[g].at(values)));
+    for (const size_t g : distinct_) {
+      const bool runs = range_.largest.groups[g].routine != nullptr;
+      keys.push_back(runs ? routine_key_at(g, values) : workload_key(range_.dags[g].at(values)));
+    }
     for (const size_t d : of_group_) dags.push_back(keys[d]);
     return fingerprint(shapes, dags);
   }
 
  private:
+  std::string routine_key_at(size_t g, const SymbolValues& values) const {
+    const auto bound = range_.index_bounds.find(g);
+    return routine_key(
+        parameters_at(range_, g, values),
+        bound == range_.index_bounds.end() ? 0 : evaluate_formula(bound->second, values));
+  }
+
   const PartitionRange& range_;
-  std::vector<size_t> distinct_;  // groups whose DAGs are unlike
+  std::vector<size_t> distinct_;  // groups whose DAGs are unlike, and all that run routines
   std::vector<size_t> of_group_;  // each group's place among these
 };
 
@@ -232,6 +272,9 @@ Varying varying_constants(const Partition& largest, const Partition& at) {
   std::set<ValueId> read = values_read(largest), given;
   for (const ValueId output : largest.outputs) given.insert(largest.storage_of(output).owner);
   read.insert(given.begin(), given.end());
+  // Numbers of routines have formulas.
+  for (const Group& group : largest.groups)
+    if (group.routine != nullptr) read.erase(parameters_of(group));
   Varying varying;
   for (const ValueId id : read) {
     const PlannedValue& own = at.values[id.value];
@@ -257,6 +300,35 @@ Result<Unit> check_kernel_sizes(const PartitionRange& range) {
   return Unit{};
 }
 
+/// The formulas of what a routine is told of its shapes, from a network at some points.
+Result<Unit> add_routine(std::span<const Partition* const> at_points,
+                         size_t g,
+                         FormulaFinder& finder,
+                         PartitionRange& range) {
+  const Group& group = range.largest.groups[g];
+  const ValueId id = parameters_of(group);
+  std::vector<std::vector<int64_t>> numbers;  // at each point: the parameters, then the bound
+  for (const Partition* at : at_points) {
+    numbers.push_back(integers_of(*(*at)[id].constant));
+    numbers.back().push_back(at->groups[g].index_bound);
+    if (numbers.back().size() != numbers.front().size())
+      return Error(group.name, ": it has more parameters at other shapes");
+  }
+  std::vector<Expr> formulas;
+  for (size_t i = 0; i < numbers.front().size(); ++i) {
+    std::vector<int64_t> values;
+    for (const std::vector<int64_t>& at : numbers) values.push_back(at[i]);
+    const std::optional<Expr> formula = finder.find(values);
+    if (!formula) return Error(group.name, ": parameter ", i, " is no formula of the dimensions");
+    formulas.push_back(*formula);
+  }
+  if (group.index_bound > 0) range.index_bounds.emplace(g, formulas.back());
+  formulas.pop_back();
+  if (std::ranges::any_of(formulas, [](const Expr& e) { return as<IntImm>(e) == nullptr; }))
+    range.parameters.emplace(id, std::move(formulas));
+  return Unit{};
+}
+
 /// The range that partitions of one structure, at some points, are of; or the number without a
 /// formula.
 Result<PartitionRange> generalize(std::span<const Symbol> symbols,
@@ -265,7 +337,7 @@ Result<PartitionRange> generalize(std::span<const Symbol> symbols,
                                   const std::vector<SymbolValues>& points,
                                   Partition largest) {
   FormulaFinder finder(symbols, points);
-  PartitionRange range{box, std::move(largest), {}, {}};
+  PartitionRange range{box, std::move(largest), {}, {}, {}, {}};
   for (size_t v = 0; v < range.largest.values.size(); ++v) {
     const PlannedValue& value = range.largest.values[v];
     std::vector<Expr>& shape = range.shapes.emplace_back();
@@ -279,6 +351,7 @@ Result<PartitionRange> generalize(std::span<const Symbol> symbols,
     }
   }
   for (size_t g = 0; g < range.largest.groups.size(); ++g) {
+    if (range.largest.groups[g].routine != nullptr) TRY(add_routine(at_points, g, finder, range));
     std::vector<const ComputeDag*> dags;
     for (const Partition* at : at_points) dags.push_back(&at->groups[g].dag);
     Result<DagRange> dag = DagRange::of(dags, finder);
@@ -538,8 +611,14 @@ Partition partition_at(const PartitionRange& range,
     for (const ValueId input : made.groups[g].inputs) {
       const ValueId owner = largest.storage_of(input).owner;
       PlannedValue& value = made.values[owner.value];
-      if (largest[owner].constant && !value.constant)
+      if (range.parameters.contains(owner)) {
+        const std::vector<int64_t> numbers = parameters_at(range, g, shape);
+        value.constant = Tensor(DType::kInt64, {std::ssize(numbers)});
+        for (size_t i = 0; i < numbers.size(); ++i)
+          value.constant->set_int(static_cast<int64_t>(i), numbers[i]);
+      } else if (largest[owner].constant && !value.constant) {
         value.constant = box_of(*largest[owner].constant, value.shape);
+      }
     }
   }
   return made;

@@ -27,7 +27,9 @@ FormulaFinder::FormulaFinder(std::span<const Symbol> symbols,
                              std::vector<SymbolValues> points,
                              std::span<const int64_t> tiles,
                              std::span<const Expr> parts)
-    : points_(std::move(points)), has_parts_(!parts.empty()) {
+    : symbols_(symbols.begin(), symbols.end()),
+      points_(std::move(points)),
+      has_parts_(!parts.empty()) {
   const auto add_to = [&](std::vector<Factor>& factors, const Expr& form) {
     factors.push_back(factor_of(form));
   };
@@ -80,6 +82,7 @@ std::optional<Expr> FormulaFinder::find(std::span<const int64_t> values) {
   if (!formula && !has_parts_) formula = as_scaled(values);
   for (const bool sum : {false, true})
     if (!formula) formula = as_remainder(values, sum);
+  if (!formula && !has_parts_) formula = as_clipped(values);
   if (formula && found_forms_.size() < kMostForms) found_forms_.push_back(factor_of(*formula));
   return found_[key] = formula;
 }
@@ -327,6 +330,30 @@ std::optional<Expr> FormulaFinder::as_scaled(std::span<const int64_t> values) co
       const int64_t c = from <= 0 && to >= 0 ? 0 : static_cast<int64_t>(from);
       return floor_div(base.form * Expr(a) + Expr(c), Expr(d));
     }
+  }
+  return std::nullopt;
+}
+
+// The lesser of a formula and a constant, as of the k greatest of n, or the greater: the constant
+// is what several points have, and the others have the formula.
+std::optional<Expr> FormulaFinder::as_clipped(std::span<const int64_t> values) const {
+  constexpr size_t kLeastPoints = 3;  // with the formula's own value; of the constant one less
+  const auto [least, most] = std::ranges::minmax_element(values);
+  for (const bool lesser : {true, false}) {
+    const int64_t limit = lesser ? *most : *least;
+    std::vector<SymbolValues> points;
+    std::vector<int64_t> inside;
+    for (size_t p = 0; p < values.size(); ++p) {
+      if (values[p] == limit) continue;
+      points.push_back(points_[p]);
+      inside.push_back(values[p]);
+    }
+    if (inside.size() < kLeastPoints || values.size() - inside.size() < kLeastPoints - 1) continue;
+    // More than one value, so that it is no constant.
+    const std::optional<Expr> formula = FormulaFinder(symbols_, std::move(points)).find(inside);
+    if (!formula || as_int(*formula) != nullptr) continue;
+    Expr clipped = lesser ? min(*formula, Expr(limit)) : max(*formula, Expr(limit));
+    if (fits(clipped, values)) return clipped;
   }
   return std::nullopt;
 }

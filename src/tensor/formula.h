@@ -5,9 +5,10 @@
 // formula (anti-unification, Plotkin 1970, of numbers in place of terms). Of a program each number
 // is a constant, a multiple of a product of symbols and of rounded quotients of them, or such a
 // multiple and a constant, or a sum of multiples of symbols, or a part of a symbol, rounded down,
-// as a resized image has; so few forms, that a wrong one does not fit a dozen points. What is made
-// of the formulas is checked at further points by those who make it. The simplest that fits is
-// taken, so that on few points a product of two trip counts is not taken for a sum.
+// as a resized image has, or the lesser or greater of one of these and a constant; so few forms,
+// that a wrong one does not fit a dozen points. What is made of the formulas is checked at further
+// points by those who make it. The simplest that fits is taken, so that on few points a product of
+// two trip counts is not taken for a sum.
 #pragma once
 
 #include <map>
@@ -60,8 +61,10 @@ class FormulaFinder {
   std::optional<Expr> as_linear(std::span<const int64_t> values) const;
   std::optional<Expr> as_combination(std::span<const int64_t> values) const;
   std::optional<Expr> as_scaled(std::span<const int64_t> values) const;
+  std::optional<Expr> as_clipped(std::span<const int64_t> values) const;
   bool fits(const Expr& form, std::span<const int64_t> values) const;
 
+  std::vector<Symbol> symbols_;
   std::vector<SymbolValues> points_;
   bool has_parts_;
   std::vector<Factor> products_;     // of symbols

@@ -111,6 +111,12 @@ Expr ExprGeneralizer::real(const std::vector<double>& values, DType dtype) {
     const Expr form = form_(integers);
     return form ? cast(dtype, form) : form;
   }
+  // The middle of an axis, exactly.
+  const std::vector<int64_t> doubles = as_integers([](double v) { return 2 * v; });
+  if (agree(doubles, [](int64_t n) { return static_cast<double>(n) / 2; })) {
+    const Expr form = form_(doubles);
+    return form ? cast(dtype, form) * float_imm(0.5, dtype) : form;
+  }
   // The inverse of a float32 may have been rounded to it; what is divided by it is exact.
   const std::vector<int64_t> divisors = as_integers([](double v) { return 1 / v; });
   const auto inverse = [](int64_t n) { return 1 / static_cast<double>(n); };

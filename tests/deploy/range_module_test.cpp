@@ -269,6 +269,65 @@ TEST_F(RangeModules, ComputeWhatIsLongestInBetween) {
   }
 }
 
+// A routine is told its shapes as numbers, which are others at each length.
+TEST_F(RangeModules, RunRoutinesAtEveryLength) {
+  const auto floats = [](NetworkBuilder& b, const char* name, std::vector<int64_t> shape) {
+    return b.input(name, std::move(shape), DType::kFloat32);
+  };
+  const auto top = [&](int64_t n, int64_t k) {
+    NetworkBuilder b("n", NetworkOptions());
+    return b.finish({{b.node("TopK", {floats(b, "x", {3, n}), b.integers("k", {k})}), "y"}});
+  };
+  const std::pair<const char*, GraphAt> networks[] = {
+      {"the five greatest", [&](const SymbolValues& n) { return top(n[0], 5); }},
+      {"all in order", [&](const SymbolValues& n) { return top(n[0], n[0]); }},
+      {"the greater half", [&](const SymbolValues& n) { return top(n[0], n[0] / 2); }},
+      {"at most twenty",
+       [&](const SymbolValues& n) { return top(n[0], std::min<int64_t>(n[0], 20)); }},
+      {"what is not 0",
+       [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         return b.finish({{b.node("NonZero", {b.relu(floats(b, "x", {n[0], 4}))}), "y"}});
+       }},
+      {"determinants",
+       [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         return b.finish({{b.node("Det", {floats(b, "x", {n[0], 3, 3})}), "y"}});
+       }},
+      {"rows in other places, which have a bound",
+       [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         const ValueId x = floats(b, "x", {n[0], 4}), rows = floats(b, "rows", {n[0], 4});
+         const ValueId order = b.node(
+             "TopK",
+             {b.node("ReduceSum", {rows, b.integers("axes", {1})}, {{"keepdims", int64_t{0}}}),
+              b.integers("k", {n[0]})},
+             {{"axis", int64_t{0}}});
+         const ValueId at =
+             b.node("Cast",
+                    {b.node("Clip", {order, b.scalar(0), b.scalar(static_cast<double>(n[0] - 1))})},
+                    {{"to", std::string("int64")}});
+         return b.finish({{b.node("ScatterND",
+                                  {x, b.node("Unsqueeze", {at, b.integers("last", {1})}), rows},
+                                  {{"reduction", std::string("add")}}),
+                           "y"}});
+       }},
+      {"places between others, from the middle on", [&](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         return b.finish(
+             {{b.node("GridSample",
+                      {floats(b, "x", {1, 2, n[0], 9}), floats(b, "grid", {1, 4, 5, 2})}),
+               "y"}});
+       }}};
+  std::vector<SymbolValues> shapes;
+  for (int64_t n = 6; n <= 64; ++n) shapes.push_back({n});
+  for (const auto& [what, at] : networks) {
+    SCOPED_TRACE(what);
+    LoadedModule module = build({{"n", 6, 64, {}}}, at);
+    check(module, shapes, at);
+  }
+}
+
 TEST_F(RangeModules, JoinTwoDimensions) {
   const GraphAt at = [](const SymbolValues& values) {
     NetworkBuilder b("joined", NetworkOptions());

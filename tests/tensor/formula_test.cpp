@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "support/rng.h"
@@ -41,6 +42,12 @@ TEST(FormulaFinder, FindsWhatNumbersOfProgramsAre) {
   expect_found(kTwo, [](const SymbolValues& n) { return 64 * n[0] * n[1]; });
   expect_found(kTwo, [](const SymbolValues& n) { return n[0] * ((n[1] + 7) / 8); }, {8});
   expect_found(kTwo, [](const SymbolValues& n) { return n[0] * n[1] * n[1]; });
+}
+
+TEST(FormulaFinder, FindsTheLesserAndTheGreaterOfAFormulaAndAConstant) {
+  expect_found(kOne, [](const SymbolValues& n) { return std::min<int64_t>(n[0], 200); });
+  expect_found(kOne, [](const SymbolValues& n) { return std::max<int64_t>(3 * n[0], 90); });
+  expect_found(kOne, [](const SymbolValues& n) { return std::min<int64_t>(n[0] / 2 + 1, 100); });
 }
 
 TEST(FormulaFinder, FindsSumsOfSymbolsAndPartsOfThem) {

@@ -147,6 +147,7 @@ static void* resolve(const Run* run, const PlanAddress* address) {
     case kPlanArena: return run->module->arena + address->where;
     case kPlanInput: return (void*)run->inputs[address->where];
     case kPlanOutput: return run->outputs[address->where];
+    case kPlanNumbers: return (void*)(run->values + address->where);
     default: return (void*)(run->module->weights + address->where);
   }
 }

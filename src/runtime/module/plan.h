@@ -18,8 +18,9 @@ static inline int64_t plan_number(const int64_t* values, int64_t number) {
    greatest; NULL is every shape's. */
 static inline int pruner_in_box(const int64_t* box, const int64_t* values);
 
-/* An instance's activations, the module's weights, the caller's tensors. */
-enum { kPlanArena, kPlanWeight, kPlanInput, kPlanOutput };
+/* An instance's activations, the module's weights, the caller's tensors, the numbers of
+   plan_number(). */
+enum { kPlanArena, kPlanWeight, kPlanInput, kPlanOutput, kPlanNumbers };
 
 /* What offsets in the arena and the weights of a GPU are multiples of: of OpenCL's sub-buffers,
    NVIDIA's devices ask the most. */
@@ -27,8 +28,9 @@ enum { kPlanGpuAlignment = 512 };
 
 /* Where a tensor is. */
 typedef struct {
-  int64_t place; /* one of kPlanArena to kPlanOutput */
-  int64_t where; /* byte offset in the arena or the weights; number of the input or output */
+  int64_t place; /* one of kPlanArena to kPlanNumbers */
+  int64_t
+      where; /* byte offset in the arena or the weights; number of the input, output or number */
 } PlanAddress;
 
 typedef struct {
