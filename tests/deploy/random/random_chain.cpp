@@ -64,6 +64,8 @@ class ChainMaker {
   void flatten();
   void mask();
   void attention();
+  void top_k();
+  void scatter();
 
   int64_t draw(int64_t least, int64_t most) { return least + rng_.below(most - least + 1); }
   bool coin() { return rng_.below(2) == 0; }
@@ -485,6 +487,32 @@ void ChainMaker::attention() {
   x_ = transpose(simple("MatMul", {probabilities, rows}), {0, 2, 1});
 }
 
+// The k greatest along the symbol or the least: of all, a part of them, or so many.
+void ChainMaker::top_k() {
+  std::string k = length();
+  switch (draw(0, 3)) {
+    case 0: break;
+    case 1: k = simple("Div", {k, integers({2})}); break;
+    case 2: k = simple("Min", {k, integers({draw(2, 90)})}); break;
+    default: k = integers({draw(1, 2)});
+  }
+  const std::string values = name(), places = name();
+  onnx::NodeProto& made = model_.node("TopK", {x_, k}, {values, places});
+  set_int(made, "axis", 2);
+  set_int(made, "largest", draw(0, 1));
+  text_ += fmt::format("{} = TopK({}, {})\n", values, x_, k);
+  x_ = values;
+}
+
+// The first and the last element of each row take two others.
+void ChainMaker::scatter() {
+  const std::string rows = transpose(x_, {2, 1, 0}), places = integers({0, -1});
+  const auto [first, made] = node("Gather", {rows, integers({1, 0})});
+  set_int(*made, "axis", 0);
+  const std::string changed = simple("ScatterND", {rows, reshape(places, integers({2, 1})), first});
+  x_ = transpose(changed, {2, 1, 0});
+}
+
 bool ChainMaker::add_step(uint64_t seed) {
   struct Row {
     int64_t weight;
@@ -513,7 +541,9 @@ bool ChainMaker::add_step(uint64_t seed) {
                            {2, &ChainMaker::parts},
                            {1, &ChainMaker::flatten},
                            {1, &ChainMaker::mask},
-                           {1, &ChainMaker::attention}};
+                           {1, &ChainMaker::attention},
+                           {1, &ChainMaker::top_k},
+                           {1, &ChainMaker::scatter}};
   rng_ = Rng(seed);
   const ChainMaker before = *this;
   std::vector<double> weights;
