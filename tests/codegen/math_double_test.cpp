@@ -144,7 +144,7 @@ TEST_P(DoubleMathTest, IsCloseToLongDouble) {
              y = args[2].values<double>();
   fill(f, x, z);
   for (const int lanes : {8, 1}) {
-    for (const char* mcpu : {"", "haswell", "x86-64-v2"}) {
+    for (const char* mcpu : {"", "haswell", "x86-64-v2", "x86-64"}) {
       const Program program = elementwise(f, lanes);
       const Result<Artifact> artifact = compile(program, cpu_target(mcpu), "kernel");
       ASSERT_TRUE(artifact.ok()) << artifact.error().message();

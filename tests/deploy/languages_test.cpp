@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "deploy/loaded_module.h"
+#include "deploy/module.h"
 #include "golden.h"
+#include "graph/networks/network_builder.h"
 #include "pruner/module.h"
 #include "shell.h"
 #include "support/file.h"
@@ -48,6 +50,50 @@ TEST_F(Languages, RunFromCpp) {
   // Its second input is of integers, which the example does not fill.
   EXPECT_EQ(build_and_run("c++ -std=c++17", "run_module.cpp"),
             "input s \"é\\ is not of floats\nstatus 256");
+}
+
+// What a CPU without SSE4.1 and F16C has no instruction for is a function of the module's own.
+TEST(OldCpus, RunModulesInProgramsWithoutLibmAndLibgcc) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "the module is for x86-64";
+#endif
+  if (output_of("cc --version >/dev/null") != "status 0") GTEST_SKIP() << "no cc here";
+  NetworkBuilder b("old", NetworkOptions());
+  const ValueId x = b.input("x", {4, 33}, DType::kFloat32);
+  const ValueId h = b.input("h", {4, 33}, DType::kFloat16);
+  const ValueId wide = b.node("Cast", {h}, {{"to", std::string("float32")}});
+  const ValueId sum = b.node("Mul", {b.node("Add", {x, wide}), b.scalar(7)});
+  const Graph graph = b.finish({{b.node("Round", {sum}), "rounded"},
+                                {b.node("Floor", {sum}), "floor"},
+                                {b.node("Ceil", {sum}), "ceil"},
+                                {b.node("Cast", {sum}, {{"to", std::string("float16")}}), "half"}});
+  const TemporaryFolder folder = *TemporaryFolder::make("");
+  const std::string path = folder.path("old.so"), program = folder.path("load");
+  const Target target = *parse_target("llvm -mcpu=x86-64", 1);
+  const Result<Partition> cut = partition(graph, target);
+  ASSERT_TRUE(cut.ok()) << cut.error().message();
+  const Result<ModuleSummary> built = build_module(*cut, target, nullptr, {.work_dir = ""}, path);
+  ASSERT_TRUE(built.ok()) << built.error().message();
+  const char source[] = R"(
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  void* module = dlopen(argv[argc - 1], RTLD_NOW);
+  puts(module == NULL ? dlerror() : "loaded");
+  return 0;
+}
+)";
+  ASSERT_TRUE(write_file(program + ".c", source).ok());
+  EXPECT_EQ(output_of("cc " + program + ".c -o " + program + " -ldl && " + program + " " + path),
+            "loaded\nstatus 0");
+  Result<LoadedModule> module = load_module(path);
+  ASSERT_TRUE(module.ok()) << module.error().message();
+  const std::vector<Tensor> inputs = seeded_inputs(module->inputs(), 3);
+  const auto outputs = module->run(inputs), expected = interpret_graph(graph, inputs);
+  ASSERT_TRUE(outputs.ok() && expected.ok());
+  for (size_t o = 0; o < expected->size(); ++o)
+    for (int64_t e = 0; e < (*expected)[o].num_elements(); ++e)
+      ASSERT_EQ((*outputs)[o].get(e), (*expected)[o].get(e)) << o << " " << e;
 }
 
 // Static libraries in one program: each has its own functions, plan, kernels and weights.

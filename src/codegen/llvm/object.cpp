@@ -17,6 +17,7 @@
 
 #include "codegen/backend.h"
 #include "codegen/llvm/emitter.h"
+#include "codegen/llvm/expand_calls.h"
 #include "codegen/llvm/initialize.h"
 #include "support/check.h"
 
@@ -45,6 +46,7 @@ Result<std::unique_ptr<Compilation>> emit_module(const Program& program,
                                         .avx512 = !arm && has("+avx512f"),
                                         .fma = arm || has("+fma")};
   emit_kernel(program, c->module, symbol, instructions);
+  if (!arm) expand_calls(c->module, {.roundings = has("+sse4.1"), .halves = has("+f16c")});
 #ifndef NDEBUG
   std::string problem;
   llvm::raw_string_ostream out(problem);
