@@ -40,6 +40,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 LAB = HERE.parent / "build/gpu_lab"
 PREPARED = "prepared"  # folder of the tools, on the machine with the GPU: what was prepared, a folder a row
+PLUGIN_PATH = "plugin_path"  # file of the tools that has it, empty where the plug-in was not built; in `nvrtc` are folders
 RECORDS = "records"  # likewise: those of earlier visits
 TOOLS = "tools"
 COLUMNS = ["row", "what", "why", "seconds", "bar", "state", "value", "prepare", "command"]
@@ -250,7 +251,7 @@ def plugin():
     built = gpu_check.Plugin(HERE, HERE, torch, True)
     there = built.wait(gpu_check.Clock(float(os.environ["SECONDS"])))
     (HERE / "nvrtc").write_text(":".join(gpu_check.nvrtc_folders(torch[1])))
-    (HERE / "plugin").write_text(str(built.path) if there else "")
+    (HERE / PLUGIN_PATH).write_text(str(built.path) if there else "")
     print("value:", f"built, torch {torch[0]}" if there else built.why_not)
 
 
@@ -258,9 +259,9 @@ def compare(words):
     """`pruner compare`, which compiles nothing that its prepare command has compiled."""
     name, folder = prepared()
     end = time.monotonic() + float(os.environ["SECONDS"])
-    while not (HERE / "plugin").exists() and end - time.monotonic() > 60:
+    while not (HERE / PLUGIN_PATH).exists() and end - time.monotonic() > 60:
         time.sleep(0.5)
-    path = HERE / "plugin"
+    path = HERE / PLUGIN_PATH
     trains = path.read_text() if path.exists() else ""
     if not trains:
         sys.exit("no plug-in: nothing trains")
@@ -271,7 +272,7 @@ def compare(words):
     done = subprocess.run([HERE / "pruner", "compare", *words, "--target", os.environ["TARGET"], "--work-dir", out],
                           cwd=HERE, env=environment, stdout=subprocess.PIPE, text=True, check=False)  # fmt: skip
     print(done.stdout)
-    table = [" ".join(line.split()) for line in done.stdout.splitlines() if line.startswith("|")]
+    table = [" ".join(line.split()) for line in done.stdout.splitlines() if line.startswith("| ")]
     print("value:", " / ".join(table) or "no table")
     return done.returncode
 
@@ -383,10 +384,12 @@ def main():
     parts.add_parser("check").add_argument("rows")
     parts.add_parser("bundle")
     parts.add_parser("plugin")
-    parts.add_parser("compare").add_argument("words", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
+    parts.add_parser("compare")
+    options, words = parser.parse_known_args()
+    if words and options.what != "compare":
+        parser.error(f"unknown: {' '.join(words)}")
     part = {"check": lambda: check(options.rows), "bundle": bundle, "plugin": plugin,
-            "compare": lambda: compare(options.words)}.get(options.what)  # fmt: skip
+            "compare": lambda: compare(words)}.get(options.what)  # fmt: skip
     if part:
         return part()
     ledger = Ledger(options.ledger)

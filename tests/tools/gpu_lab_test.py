@@ -131,6 +131,8 @@ class Lab(unittest.TestCase):
             done = self.lab(*words)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
             self.assertIn(why, done.stderr)
+        self.assertIn("unknown: --op", self.lab("list", "--op").stderr)
+        self.assertIn("a part of a row's command", self.lab("compare", "--op", "matmul 8 8 8").stderr)
         self.write(("a", 3, "true"), ("a", 3, "true"))
         self.assertIn("two rows have one name", self.lab("list").stderr)
         self.write(("a", "soon", "true"))
