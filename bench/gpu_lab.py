@@ -40,8 +40,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 LAB = HERE.parent / "build/gpu_lab"
 PREPARED = "prepared"  # folder of the tools, on the machine with the GPU: what was prepared, a folder a row
-PLUGIN_PATH = "plugin_path"  # file of the tools that has it, empty where the plug-in was not built; in `nvrtc` are folders
-RECORDS = "records"  # likewise: those of earlier visits
+TRAINING = "training.json"  # among the tools: the plug-in's file (or none) and where NVRTC is
+RECORDS = "records"  # folder of the tools: those of earlier visits
 TOOLS = "tools"
 COLUMNS = ["row", "what", "why", "seconds", "bar", "state", "value", "prepare", "command"]
 NEVER = "never"
@@ -89,6 +89,11 @@ def value_of(text):
     found = re.findall(r"^value: (.*)$", text, re.M)
     lines = [line for line in text.splitlines() if line.strip()]
     return found[-1] if found else f"no value; {lines[-1] if lines else 'no output'}"
+
+
+def library_path(folders):
+    """LD_LIBRARY_PATH with these folders first."""
+    return ":".join([*dict.fromkeys(folders), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
 
 
 def archive(folder, file):
@@ -250,8 +255,9 @@ def plugin():
     torch = gpu_check.torch_of_this_python(60)
     built = gpu_check.Plugin(HERE, HERE, torch, True)
     there = built.wait(gpu_check.Clock(float(os.environ["SECONDS"])))
-    (HERE / "nvrtc").write_text(":".join(gpu_check.nvrtc_folders(torch[1])))
-    (HERE / PLUGIN_PATH).write_text(str(built.path) if there else "")
+    found = {"plugin": str(built.path) if there else None, "nvrtc": gpu_check.nvrtc_folders(torch[1])}
+    (HERE / f"{TRAINING}.new").write_text(json.dumps(found))
+    (HERE / f"{TRAINING}.new").replace(HERE / TRAINING)
     print("value:", f"built, torch {torch[0]}" if there else built.why_not)
 
 
@@ -259,15 +265,13 @@ def compare(words):
     """`pruner compare`, which compiles nothing that its prepare command has compiled."""
     name, folder = prepared()
     end = time.monotonic() + float(os.environ["SECONDS"])
-    while not (HERE / PLUGIN_PATH).exists() and end - time.monotonic() > 60:
+    while not (HERE / TRAINING).exists() and end - time.monotonic() > 60:
         time.sleep(0.5)
-    path = HERE / PLUGIN_PATH
-    trains = path.read_text() if path.exists() else ""
-    if not trains:
+    found = json.loads((HERE / TRAINING).read_text()) if (HERE / TRAINING).exists() else {"plugin": None}
+    if not found["plugin"]:
         sys.exit("no plug-in: nothing trains")
-    libraries = [(HERE / "nvrtc").read_text(), os.environ.get("LD_LIBRARY_PATH", "")]
-    environment = {**os.environ, "PRUNER_TORCH_PLUGIN": trains, "XDG_CACHE_HOME": str(folder),
-                   "LD_LIBRARY_PATH": ":".join(filter(None, libraries))}  # fmt: skip
+    environment = {**os.environ, "PRUNER_TORCH_PLUGIN": found["plugin"], "XDG_CACHE_HOME": str(folder),
+                   "LD_LIBRARY_PATH": library_path(found["nvrtc"])}  # fmt: skip
     out = pathlib.Path(os.environ["OUT"]) / name
     done = subprocess.run([HERE / "pruner", "compare", *words, "--target", os.environ["TARGET"], "--work-dir", out],
                           cwd=HERE, env=environment, stdout=subprocess.PIPE, text=True, check=False)  # fmt: skip
@@ -298,8 +302,7 @@ def pack(ledger, lab, names, part_mib):
         shutil.copy(HERE / name, tools)
     if (lab / RECORDS).exists():
         shutil.copytree(lab / RECORDS, tools / RECORDS)
-    environment = {"PRUNER": str((tools / "pruner").resolve()), "LD_LIBRARY_PATH": ":".join([*dict.fromkeys(libraries),
-                   *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])}  # fmt: skip
+    environment = {"PRUNER": str((tools / "pruner").resolve()), "LD_LIBRARY_PATH": library_path(libraries)}
     shutil.rmtree(made, ignore_errors=True)
     failed, archives = [], [lab / f"{TOOLS}.tar.xz"]
     archive(tools, archives[0])

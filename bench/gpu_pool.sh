@@ -3,6 +3,7 @@
 # or 9 in float16, on tensor cores; of each task 400 programs that are drawn uniformly, or 100 that the draft chooses
 # (PROGRAMS: so many of each). NVRTC makes a few a second on two cores; what it has made it finds again in its cache.
 set -euo pipefail
+usage() { sed -n '2,4s/^# //p' "$0"; exit 2; }
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 pruner=${PRUNER:-build/release/pruner}
 tasks=()
@@ -33,7 +34,7 @@ case ${2:-} in
       tasks[i]+=" +f16" # results as torch's
     done ;;
 esac
-if [ ${#tasks[@]} = 0 ] || [ $# != 3 ]; then sed -n '2,4s/^# //p' "$0"; exit 2; fi
+if [ ${#tasks[@]} = 0 ] || [ $# != 3 ]; then usage; fi
 operators=()
 for task in "${tasks[@]}"; do operators+=(--op "$task"); done
 records=$(mktemp -d)
@@ -45,5 +46,5 @@ case ${1:-} in
   drafted)
     "$pruner" tune "${operators[@]}" --target 'cuda --arch=sm_90' --psa h100 --cost-model draft-only \
       --n-trials $((${PROGRAMS:-100} * ${#tasks[@]})) --work-dir "$records/out" --build-only "$3" ;;
-  *) sed -n '2,4s/^# //p' "$0"; exit 2 ;;
+  *) usage ;;
 esac

@@ -19,7 +19,7 @@ struct MeasureBundleOptions {
 /// How much of a bundle has been measured.
 struct BundleProgress {
   int64_t earlier = 0, ok = 0, failed = 0;  // earlier: in the record file when this run began
-  double seconds = 0;                       // that this run has taken
+  double seconds = 0;                       // time of this run
   bool cut_short = false;                   // the bundle has no end: what comes before is measured
   Reasons reasons;                          // why programs failed
 

@@ -1,5 +1,7 @@
 #include "graph/partition.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <ranges>
 #include <set>
@@ -110,6 +112,12 @@ class GroupLowering {
 
 }  // namespace
 
+std::string routine_key(const Routine& routine,
+                        std::span<const int64_t> parameters,
+                        int64_t index_bound) {
+  return fmt::format("{} {} below {}", routine.symbol, fmt::join(parameters, " "), index_bound);
+}
+
 // A node that is a function of the runtime, and the constant that this takes as its last input.
 static Group routine_group(const Graph& graph, const Node& node, Partition& p) {
   const OpCall call{graph, node};
@@ -134,9 +142,7 @@ static Group routine_group(const Graph& graph, const Node& node, Partition& p) {
   if (routine.workspace_bytes != nullptr) group.workspace_bytes = routine.workspace_bytes(call);
   if (routine.index_bound != nullptr) group.index_bound = routine.index_bound(call);
   // Only its equals share what a kernel is made once for.
-  group.key = std::string(routine.symbol);
-  for (int64_t i = 0; i < parameters.num_elements(); ++i)
-    group.key += " " + std::to_string(parameters.get_int(i));
+  group.key = routine_key(routine, parameters.values<int64_t>(), group.index_bound);
   return group;
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,11 @@ struct Group {
   std::vector<std::string> nodes = {};  // names of the graph's nodes that it computes
   std::vector<size_t> node_numbers = {};  // places of the same nodes in Partition::graph
 };
+
+/// The key of a group that a routine runs: a text that is equal for those that do the same.
+std::string routine_key(const Routine& routine,
+                        std::span<const int64_t> parameters,
+                        int64_t index_bound);
 
 /// A value as the executor sees it: what a reshape makes is another view of `alias_of`'s bytes, and
 /// what is joined in place is a slice of another.

@@ -1,6 +1,6 @@
 #include "graph/partition_range.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
@@ -114,30 +114,19 @@ uint64_t fingerprint(const std::vector<std::vector<int64_t>>& shapes,
   return hasher.hash();
 }
 
-/// A text that is equal for routines that do the same.
-std::string routine_key(const std::vector<int64_t>& parameters, int64_t index_bound) {
-  return fmt::format("{} below {}", fmt::join(parameters, " "), index_bound);
-}
-
 /// The value that has the parameters of a routine's group.
 ValueId parameters_of(const Group& group) { return group.inputs.back(); }
 
-std::vector<int64_t> integers_of(const Tensor& tensor) {
-  const auto* first = static_cast<const int64_t*>(tensor.data());
-  CHECK(tensor.dtype() == DType::kInt64) << "parameters of another type";
-  return {first, first + tensor.num_elements()};
+std::vector<int64_t> parameters_in(const Partition& partition, const Group& group) {
+  const auto parameters = partition[parameters_of(group)].constant->values<int64_t>();
+  return {parameters.begin(), parameters.end()};
 }
 
 uint64_t fingerprint(const Partition& partition) {
   std::vector<std::vector<int64_t>> shapes;
   std::vector<std::string> dags;
   for (const PlannedValue& value : partition.values) shapes.push_back(value.shape);
-  for (const Group& group : partition.groups) {
-    const bool runs = group.routine != nullptr;
-    dags.push_back(runs ? routine_key(integers_of(*partition[parameters_of(group)].constant),
-                                      group.index_bound)
-                        : group.key);
-  }
+  for (const Group& group : partition.groups) dags.push_back(group.key);
   return fingerprint(shapes, dags);
 }
 
@@ -151,9 +140,9 @@ std::vector<int64_t> evaluate(const std::vector<Expr>& extents, const SymbolValu
 std::vector<int64_t> parameters_at(const PartitionRange& range,
                                    size_t g,
                                    const SymbolValues& values) {
-  const ValueId id = parameters_of(range.largest.groups[g]);
-  const auto varying = range.parameters.find(id);
-  return varying == range.parameters.end() ? integers_of(*range.largest[id].constant)
+  const Group& group = range.largest.groups[g];
+  const auto varying = range.parameters.find(parameters_of(group));
+  return varying == range.parameters.end() ? parameters_in(range.largest, group)
                                            : evaluate(varying->second, values);
 }
 
@@ -163,11 +152,11 @@ class RangeFingerprint {
   explicit RangeFingerprint(const PartitionRange& range) : range_(range) {
     std::map<std::string, size_t> known;
     for (size_t g = 0; g < range.dags.size(); ++g) {
-      const bool runs = range.largest.groups[g].routine != nullptr;
-      const std::string key = runs ? fmt::format("routine {}", g) : range.dags[g].key();
-      const auto [at, is_new] = known.try_emplace(key, distinct_.size());
-      if (is_new) distinct_.push_back(g);
-      of_group_.push_back(at->second);
+      size_t place = distinct_.size();
+      if (range.largest.groups[g].routine == nullptr)
+        place = known.try_emplace(range.dags[g].key(), place).first->second;
+      if (place == distinct_.size()) distinct_.push_back(g);
+      of_group_.push_back(place);
     }
   }
 
@@ -175,18 +164,19 @@ class RangeFingerprint {
     std::vector<std::vector<int64_t>> shapes;
     for (const std::vector<Expr>& shape : range_.shapes) shapes.push_back(evaluate(shape, values));
     std::vector<std::string> keys, dags;
-    for (const size_t g : distinct_) {
-      const bool runs = range_.largest.groups[g].routine != nullptr;
-      keys.push_back(runs ? routine_key_at(g, values) : workload_key(range_.dags[g].at(values)));
-    }
+    for (const size_t g : distinct_) keys.push_back(key_at(g, values));
     for (const size_t d : of_group_) dags.push_back(keys[d]);
     return fingerprint(shapes, dags);
   }
 
  private:
-  std::string routine_key_at(size_t g, const SymbolValues& values) const {
+  /// Group::key.
+  std::string key_at(size_t g, const SymbolValues& values) const {
+    const Routine* const routine = range_.largest.groups[g].routine;
+    if (routine == nullptr) return workload_key(range_.dags[g].at(values));
     const auto bound = range_.index_bounds.find(g);
     return routine_key(
+        *routine,
         parameters_at(range_, g, values),
         bound == range_.index_bounds.end() ? 0 : evaluate_formula(bound->second, values));
   }
@@ -300,32 +290,43 @@ Result<Unit> check_kernel_sizes(const PartitionRange& range) {
   return Unit{};
 }
 
+/// A formula for each place of lists of numbers, one list a point of the finder. The error names a
+/// place that has none, as `name_of` calls it.
+template <typename NameOf>
+Result<std::vector<Expr>> formulas_of(const std::vector<std::vector<int64_t>>& lists,
+                                      FormulaFinder& finder,
+                                      const NameOf& name_of) {
+  std::vector<Expr> formulas;
+  for (size_t i = 0; i < lists.front().size(); ++i) {
+    std::vector<int64_t> values;
+    for (const std::vector<int64_t>& list : lists) values.push_back(list[i]);
+    const std::optional<Expr> formula = finder.find(values);
+    if (!formula) return Error(name_of(i), " is no formula of the dimensions");
+    formulas.push_back(*formula);
+  }
+  return formulas;
+}
+
 /// The formulas of what a routine is told of its shapes, from a network at some points.
 Result<Unit> add_routine(std::span<const Partition* const> at_points,
                          size_t g,
                          FormulaFinder& finder,
                          PartitionRange& range) {
   const Group& group = range.largest.groups[g];
-  const ValueId id = parameters_of(group);
   std::vector<std::vector<int64_t>> numbers;  // at each point: the parameters, then the bound
   for (const Partition* at : at_points) {
-    numbers.push_back(integers_of(*(*at)[id].constant));
+    numbers.push_back(parameters_in(*at, at->groups[g]));
     numbers.back().push_back(at->groups[g].index_bound);
     if (numbers.back().size() != numbers.front().size())
       return Error(group.name, ": it has more parameters at other shapes");
   }
-  std::vector<Expr> formulas;
-  for (size_t i = 0; i < numbers.front().size(); ++i) {
-    std::vector<int64_t> values;
-    for (const std::vector<int64_t>& at : numbers) values.push_back(at[i]);
-    const std::optional<Expr> formula = finder.find(values);
-    if (!formula) return Error(group.name, ": parameter ", i, " is no formula of the dimensions");
-    formulas.push_back(*formula);
-  }
+  TRY_ASSIGN(std::vector<Expr> formulas, formulas_of(numbers, finder, [&](size_t i) {
+               return fmt::format("{}: parameter {}", group.name, i);
+             }));
   if (group.index_bound > 0) range.index_bounds.emplace(g, formulas.back());
   formulas.pop_back();
   if (std::ranges::any_of(formulas, [](const Expr& e) { return as<IntImm>(e) == nullptr; }))
-    range.parameters.emplace(id, std::move(formulas));
+    range.parameters.emplace(parameters_of(group), std::move(formulas));
   return Unit{};
 }
 
@@ -340,15 +341,12 @@ Result<PartitionRange> generalize(std::span<const Symbol> symbols,
   PartitionRange range{box, std::move(largest), {}, {}, {}, {}};
   for (size_t v = 0; v < range.largest.values.size(); ++v) {
     const PlannedValue& value = range.largest.values[v];
-    std::vector<Expr>& shape = range.shapes.emplace_back();
-    for (size_t d = 0; d < value.shape.size(); ++d) {
-      std::vector<int64_t> extents;
-      for (const Partition* at : at_points) extents.push_back(at->values[v].shape[d]);
-      const std::optional<Expr> formula = finder.find(extents);
-      if (!formula)
-        return Error("axis ", d, " of \"", value.name, "\" is no formula of the dimensions");
-      shape.push_back(*formula);
-    }
+    std::vector<std::vector<int64_t>> shapes;
+    for (const Partition* at : at_points) shapes.push_back(at->values[v].shape);
+    TRY_ASSIGN(std::vector<Expr> shape, formulas_of(shapes, finder, [&](size_t d) {
+                 return fmt::format("axis {} of \"{}\"", d, value.name);
+               }));
+    range.shapes.push_back(std::move(shape));
   }
   for (size_t g = 0; g < range.largest.groups.size(); ++g) {
     if (range.largest.groups[g].routine != nullptr) TRY(add_routine(at_points, g, finder, range));
@@ -374,18 +372,13 @@ class Ranges {
     const Partition& first = shapes_.all().begin()->second;
     std::vector<std::vector<Expr>> shapes;
     for (size_t i = 0; i < first.inputs.size(); ++i) {
-      std::vector<Expr>& shape = shapes.emplace_back();
-      const PlannedValue& input = first[first.inputs[i]];
-      for (size_t d = 0; d < input.shape.size(); ++d) {
-        std::vector<int64_t> extents;
-        for (const auto& [values, partition] : shapes_.all())
-          extents.push_back(partition[partition.inputs[i]].shape[d]);
-        const std::optional<Expr> formula = finder.find(extents);
-        if (!formula)
-          return Error(
-              "axis ", d, " of input \"", input.name, "\" is no formula of the dimensions");
-        shape.push_back(*formula);
-      }
+      std::vector<std::vector<int64_t>> extents;
+      for (const auto& [values, partition] : shapes_.all())
+        extents.push_back(partition[partition.inputs[i]].shape);
+      TRY_ASSIGN(std::vector<Expr> shape, formulas_of(extents, finder, [&](size_t d) {
+                   return fmt::format("axis {} of input \"{}\"", d, first[first.inputs[i]].name);
+                 }));
+      shapes.push_back(std::move(shape));
     }
     return shapes;
   }
@@ -614,8 +607,7 @@ Partition partition_at(const PartitionRange& range,
       if (range.parameters.contains(owner)) {
         const std::vector<int64_t> numbers = parameters_at(range, g, shape);
         value.constant = Tensor(DType::kInt64, {std::ssize(numbers)});
-        for (size_t i = 0; i < numbers.size(); ++i)
-          value.constant->set_int(static_cast<int64_t>(i), numbers[i]);
+        std::ranges::copy(numbers, value.constant->values<int64_t>().begin());
       } else if (largest[owner].constant && !value.constant) {
         value.constant = box_of(*largest[owner].constant, value.shape);
       }

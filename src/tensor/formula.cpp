@@ -349,7 +349,7 @@ std::optional<Expr> FormulaFinder::as_clipped(std::span<const int64_t> values) c
       inside.push_back(values[p]);
     }
     if (inside.size() < kLeastPoints || values.size() - inside.size() < kLeastPoints - 1) continue;
-    // More than one value, so that it is no constant.
+    // A constant would say nothing of the points between the two.
     const std::optional<Expr> formula = FormulaFinder(symbols_, std::move(points)).find(inside);
     if (!formula || as_int(*formula) != nullptr) continue;
     Expr clipped = lesser ? min(*formula, Expr(limit)) : max(*formula, Expr(limit));

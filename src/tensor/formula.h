@@ -4,10 +4,10 @@
 // symbol is not written on them. It is found from a dozen extents: what fits them all is the
 // formula (anti-unification, Plotkin 1970, of numbers in place of terms). Of a program each number
 // is a constant, a multiple of a product of symbols and of rounded quotients of them, or such a
-// multiple and a constant, or a sum of multiples of symbols, or a part of a symbol, rounded down,
-// as a resized image has, or the lesser or greater of one of these and a constant; so few forms,
-// that a wrong one does not fit a dozen points. What is made of the formulas is checked at further
-// points by those who make it. The simplest that fits is taken, so that on few points a product of
+// multiple and a constant, or a sum of multiples of symbols, or a part of a symbol, rounded down (a
+// resized image has it), or the lesser or greater of one of these and a constant. These are so few
+// forms that a wrong one does not fit a dozen points. Those who make something of the formulas
+// check it at further points. The simplest that fits is taken, so that on few points a product of
 // two trip counts is not taken for a sum.
 #pragma once
 

@@ -1,6 +1,6 @@
 // label: codegen
-// Conversions of float16 on CPUs with and without instructions for them: every float16, and floats
-// of all magnitudes, beside the tensor library's own conversion.
+// Conversions of float16 on CPUs with and without instructions for them, beside the tensor
+// library's own conversion: every float16, and floats of all magnitudes.
 #include <gtest/gtest.h>
 
 #include <bit>

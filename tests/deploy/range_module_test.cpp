@@ -91,6 +91,19 @@ class RangeModules : public testing::Test {
     }
   }
 
+  using NamedGraph = std::pair<const char*, GraphAt>;
+
+  /// Modules of networks over one symbol, each at all of its extents.
+  void check_at_each(std::span<const NamedGraph> networks, int64_t least, int64_t most) {
+    std::vector<SymbolValues> shapes;
+    for (int64_t n = least; n <= most; ++n) shapes.push_back({n});
+    for (const auto& [what, at] : networks) {
+      SCOPED_TRACE(what);
+      LoadedModule module = build({{"n", least, most, {}}}, at);
+      check(module, shapes, at);
+    }
+  }
+
   const TemporaryFolder folder_ = *TemporaryFolder::make("");
   const Target target_ = host_target(2);
 };
@@ -132,7 +145,7 @@ TEST_F(RangeModules, ComputeWhatDependsOnTheExtentItself) {
   const auto start = [](NetworkBuilder& b, int64_t n) {
     return b.input("x", {1, 8, n}, DType::kFloat32);
   };
-  const std::pair<const char*, GraphAt> networks[] = {
+  const NamedGraph networks[] = {
       {"a last window that begins inside at odd extents",
        [&](const SymbolValues& n) {
          NetworkBuilder b("n", NetworkOptions());
@@ -225,13 +238,7 @@ TEST_F(RangeModules, ComputeWhatDependsOnTheExtentItself) {
                                       b.integers("along", {2})});
          return b.finish({{b.node("Neg", {part}), "y"}});
        }}};
-  std::vector<SymbolValues> shapes;
-  for (int64_t n = 17; n <= 90; ++n) shapes.push_back({n});
-  for (const auto& [what, at] : networks) {
-    SCOPED_TRACE(what);
-    LoadedModule module = build({{"n", 17, 90, {}}}, at);
-    check(module, shapes, at);
-  }
+  check_at_each(networks, 17, 90);
 }
 
 // What is padded at some extents alone, and parts that are longest at another extent than the
@@ -240,7 +247,7 @@ TEST_F(RangeModules, ComputeWhatIsLongestInBetween) {
   const auto x = [](NetworkBuilder& b, int64_t n) {
     return b.relu(b.input("x", {2, 3, n}, DType::kFloat32));
   };
-  const std::pair<const char*, GraphAt> networks[] = {
+  const NamedGraph networks[] = {
       {"filled up to a multiple of 6",
        [&](const SymbolValues& n) {
          NetworkBuilder b("n", NetworkOptions());
@@ -260,13 +267,7 @@ TEST_F(RangeModules, ComputeWhatIsLongestInBetween) {
          const ValueId sums = b.node("CumSum", {rest, b.integers("axis", {2})});
          return b.finish({{b.node("Softmax", {sums}, {{"axis", int64_t{2}}}), "y"}});
        }}};
-  std::vector<SymbolValues> shapes;
-  for (int64_t n = 8; n <= 85; ++n) shapes.push_back({n});
-  for (const auto& [what, at] : networks) {
-    SCOPED_TRACE(what);
-    LoadedModule module = build({{"n", 8, 85, {}}}, at);
-    check(module, shapes, at);
-  }
+  check_at_each(networks, 8, 85);
 }
 
 // A routine is told its shapes as numbers, which are others at each length.
@@ -278,7 +279,7 @@ TEST_F(RangeModules, RunRoutinesAtEveryLength) {
     NetworkBuilder b("n", NetworkOptions());
     return b.finish({{b.node("TopK", {floats(b, "x", {3, n}), b.integers("k", {k})}), "y"}});
   };
-  const std::pair<const char*, GraphAt> networks[] = {
+  const NamedGraph networks[] = {
       {"the five greatest", [&](const SymbolValues& n) { return top(n[0], 5); }},
       {"all in order", [&](const SymbolValues& n) { return top(n[0], n[0]); }},
       {"the greater half", [&](const SymbolValues& n) { return top(n[0], n[0] / 2); }},
@@ -319,13 +320,7 @@ TEST_F(RangeModules, RunRoutinesAtEveryLength) {
                       {floats(b, "x", {1, 2, n[0], 9}), floats(b, "grid", {1, 4, 5, 2})}),
                "y"}});
        }}};
-  std::vector<SymbolValues> shapes;
-  for (int64_t n = 6; n <= 64; ++n) shapes.push_back({n});
-  for (const auto& [what, at] : networks) {
-    SCOPED_TRACE(what);
-    LoadedModule module = build({{"n", 6, 64, {}}}, at);
-    check(module, shapes, at);
-  }
+  check_at_each(networks, 6, 64);
 }
 
 TEST_F(RangeModules, JoinTwoDimensions) {

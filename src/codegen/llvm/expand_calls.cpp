@@ -20,7 +20,8 @@ class Expansion {
     llvm::Type* const type = x->getType();
     const auto real = [&](double v) { return llvm::ConstantFP::get(type, v); };
     const bool wide = type->getScalarType()->isDoubleTy();
-    Value* const whole = real(wide ? 0x1p52 : 0x1p23);  // from here on all are integers
+    // All floats from this one on are integers.
+    Value* const whole = real(wide ? 0x1p52 : 0x1p23);
     Value* const size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
     Value* rounded = b_.CreateFSub(b_.CreateFAdd(size, whole), whole);
     const auto one_where = [&](Value* counts) { return b_.CreateSelect(counts, real(1), real(0)); };
@@ -39,19 +40,19 @@ class Expansion {
   Value* from_half(Value* half, llvm::Type* to) {
     llvm::Type* const words = half->getType()->getWithNewType(b_.getInt32Ty());
     llvm::Type* const floats = half->getType()->getWithNewType(b_.getFloatTy());
-    const auto word = [&](uint32_t v) { return llvm::ConstantInt::get(words, v); };
     Value* bits = b_.CreateBitCast(half, half->getType()->getWithNewType(b_.getInt16Ty()));
     bits = b_.CreateZExt(bits, words);
-    Value* const sign = b_.CreateShl(b_.CreateAnd(bits, word(0x8000)), word(16));
-    Value* const size = b_.CreateAnd(bits, word(0x7fff));
-    Value* const moved = b_.CreateShl(size, word(13));
-    Value* const infinite = b_.CreateICmpUGE(size, word(0x7c00));  // or NaN
-    Value* result =
-        b_.CreateAdd(moved, b_.CreateSelect(infinite, word(0x70000000), word(0x38000000)));
-    Value* const unit = llvm::ConstantFP::get(floats, 0x1p-24);  // of subnormal numbers
+    Value* const sign = b_.CreateShl(b_.CreateAnd(bits, word(words, 0x8000)), word(words, 16));
+    Value* const size = b_.CreateAnd(bits, word(words, 0x7fff));
+    Value* const moved = b_.CreateShl(size, word(words, 13));
+    Value* const infinite = b_.CreateICmpUGE(size, word(words, 0x7c00));  // or NaN
+    Value* result = b_.CreateAdd(
+        moved, b_.CreateSelect(infinite, word(words, 0x70000000), word(words, 0x38000000)));
+    // Subnormal numbers are multiples of this one.
+    Value* const unit = llvm::ConstantFP::get(floats, 0x1p-24);
     Value* const small =
         b_.CreateBitCast(b_.CreateFMul(b_.CreateSIToFP(size, floats), unit), words);
-    result = b_.CreateSelect(b_.CreateICmpULT(size, word(0x400)), small, result);
+    result = b_.CreateSelect(b_.CreateICmpULT(size, word(words, 0x400)), small, result);
     Value* const made = b_.CreateBitCast(b_.CreateOr(result, sign), floats);
     return to == floats ? made : b_.CreateFPExt(made, to);
   }
@@ -59,39 +60,43 @@ class Expansion {
   Value* to_half(Value* x, llvm::Type* to) {
     llvm::Type* const words = to->getWithNewType(b_.getInt32Ty());
     llvm::Type* const floats = to->getWithNewType(b_.getFloatTy());
-    const auto word = [&](uint32_t v) { return llvm::ConstantInt::get(words, v); };
     if (x->getType() != floats) x = rounded_to_odd(x, floats, words);
     Value* const bits = b_.CreateBitCast(x, words);
-    Value* const sign = b_.CreateAnd(b_.CreateLShr(bits, word(16)), word(0x8000));
-    Value* const size = b_.CreateAnd(bits, word(0x7fffffff));
+    Value* const sign = b_.CreateAnd(b_.CreateLShr(bits, word(words, 16)), word(words, 0x8000));
+    Value* const size = b_.CreateAnd(bits, word(words, 0x7fffffff));
     // To the nearest, of two as near to the even one; what is rounded up may become infinite.
-    Value* const even = b_.CreateAnd(b_.CreateLShr(size, word(13)), word(1));
-    Value* const sum = b_.CreateAdd(b_.CreateAdd(size, word(0xfff)), even);
-    Value* half = b_.CreateLShr(b_.CreateSub(sum, word(0x38000000)), word(13));
+    Value* const even = b_.CreateAnd(b_.CreateLShr(size, word(words, 13)), word(words, 1));
+    Value* const sum = b_.CreateAdd(b_.CreateAdd(size, word(words, 0xfff)), even);
+    Value* half = b_.CreateLShr(b_.CreateSub(sum, word(words, 0x38000000)), word(words, 13));
     // Below 2^-14 the CPU rounds a sum whose last bit is 2^-24.
     Value* const point = llvm::ConstantFP::get(floats, 0.5);
     Value* const small =
         b_.CreateSub(b_.CreateBitCast(b_.CreateFAdd(b_.CreateBitCast(size, floats), point), words),
-                     word(0x3f000000));
-    half = b_.CreateSelect(b_.CreateICmpULT(size, word(0x38800000)), small, half);
-    half = b_.CreateSelect(b_.CreateICmpUGE(size, word(0x47800000)), word(0x7c00), half);
-    half = b_.CreateSelect(b_.CreateICmpUGT(size, word(0x7f800000)), word(0x7e00), half);
+                     word(words, 0x3f000000));
+    half = b_.CreateSelect(b_.CreateICmpULT(size, word(words, 0x38800000)), small, half);
+    half =
+        b_.CreateSelect(b_.CreateICmpUGE(size, word(words, 0x47800000)), word(words, 0x7c00), half);
+    half =
+        b_.CreateSelect(b_.CreateICmpUGT(size, word(words, 0x7f800000)), word(words, 0x7e00), half);
     Value* const narrow =
         b_.CreateTrunc(b_.CreateOr(half, sign), to->getWithNewType(b_.getInt16Ty()));
     return b_.CreateBitCast(narrow, to);
   }
 
  private:
+  static llvm::Constant* word(llvm::Type* words, uint32_t value) {
+    return llvm::ConstantInt::get(words, value);
+  }
+
   /// A double as the float towards 0 whose last bit says that there was a rest.
   Value* rounded_to_odd(Value* x, llvm::Type* floats, llvm::Type* words) {
     Value* const near = b_.CreateFPTrunc(x, floats);
     Value* const back = b_.CreateFPExt(near, x->getType());
-    const auto word = [&](uint32_t v) { return llvm::ConstantInt::get(words, v); };
     Value* const bits = b_.CreateBitCast(near, words);
     const auto size = [&](Value* v) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v); };
     Value* const greater = b_.CreateFCmpOGT(size(back), size(x));
-    Value* const down = b_.CreateSelect(greater, b_.CreateSub(bits, word(1)), bits);
-    Value* const odd = b_.CreateOr(down, word(1));
+    Value* const down = b_.CreateSelect(greater, b_.CreateSub(bits, word(words, 1)), bits);
+    Value* const odd = b_.CreateOr(down, word(words, 1));
     Value* const rest = b_.CreateFCmpONE(back, x);
     return b_.CreateBitCast(b_.CreateSelect(rest, odd, bits), floats);
   }
@@ -124,6 +129,7 @@ Value* expanded(llvm::Instruction& instruction, ExpandedInstructions has) {
 }  // namespace
 
 void expand_calls(llvm::Module& module, ExpandedInstructions has) {
+  if (has.roundings && has.halves) return;
   for (llvm::Function& function : module) {
     std::vector<llvm::Instruction*> all;
     for (llvm::Instruction& instruction : llvm::instructions(function)) all.push_back(&instruction);

@@ -29,8 +29,7 @@ enum { kPlanGpuAlignment = 512 };
 /* Where a tensor is. */
 typedef struct {
   int64_t place; /* one of kPlanArena to kPlanNumbers */
-  int64_t
-      where; /* byte offset in the arena or the weights; number of the input, output or number */
+  int64_t where; /* byte offset in the arena or the weights; the place among the others */
 } PlanAddress;
 
 typedef struct {
