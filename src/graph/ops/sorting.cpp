@@ -225,7 +225,8 @@ static std::vector<int64_t> nms_parameters(const OpCall& call) {
 }
 
 static int64_t nms_workspace(const OpCall& call) {
-  return call.shape(1)[2] * static_cast<int64_t>(sizeof(PrunerRanked));
+  // A heap of all boxes, and four coordinates and an area of those that are chosen.
+  return call.shape(1)[2] * static_cast<int64_t>(sizeof(PrunerRanked) + 5 * sizeof(double));
 }
 
 static Types infer_nms(const OpCall& call) {

@@ -22,17 +22,36 @@ static Box box_at(const PrunerNms* p, const void* boxes, int64_t i) {
   return box;
 }
 
-/* The common area over the area of both. */
-static double overlap(Box a, Box b) {
-  double common = 1, area_a = 1, area_b = 1;
-  for (int d = 0; d < 2; d++) {
-    const double low = a.low[d] > b.low[d] ? a.low[d] : b.low[d];
-    const double high = a.high[d] < b.high[d] ? a.high[d] : b.high[d];
-    common *= high > low ? high - low : 0;
-    area_a *= a.high[d] - a.low[d];
-    area_b *= b.high[d] - b.low[d];
+/* Boxes that were chosen, coordinate by coordinate. */
+typedef struct {
+  double *low[2], *high[2], *area;
+} Chosen;
+
+static double area_of(Box a) { return (a.high[0] - a.low[0]) * (a.high[1] - a.low[1]); }
+
+/* Whether the common area of a box and one of some others is more than a share of that of both. */
+static int overlaps(Box a, const Chosen* others, int64_t from, int64_t to, double most) {
+  const double area = area_of(a);
+  int does = 0;
+  for (int64_t i = from; i < to; i++) {
+    double extent[2];
+    for (int d = 0; d < 2; d++) {
+      const double low = a.low[d] > others->low[d][i] ? a.low[d] : others->low[d][i];
+      const double high = a.high[d] < others->high[d][i] ? a.high[d] : others->high[d][i];
+      extent[d] = high > low ? high - low : 0;
+    }
+    const double common = extent[0] * extent[1];
+    does |= (common > 0) & (common > most * (area + others->area[i] - common));
   }
-  return common > 0 ? common / (area_a + area_b - common) : 0;
+  return does;
+}
+
+/* The same of all, some at a time. */
+static int overlaps_any(Box a, const Chosen* chosen, int64_t count, double most) {
+  enum { kAtOnce = 64 };
+  for (int64_t from = 0; from < count; from += kAtOnce)
+    if (overlaps(a, chosen, from, from + kAtOnce < count ? from + kAtOnce : count, most)) return 1;
+  return 0;
 }
 
 /* Whether a is chosen before b. */
@@ -60,6 +79,7 @@ typedef struct {
 /* Chooses of one class of one image; the number of rows that `out` has then. */
 static int64_t run_class(const Call* call,
                          PrunerRanked* heap,
+                         const Chosen* chosen,
                          int64_t image,
                          int64_t class,
                          int64_t* out,
@@ -79,12 +99,13 @@ static int64_t run_class(const Call* call,
     heap[0] = heap[--n];
     sink(heap, n, 0);
     const Box box = box_at(p, call->boxes, image * p->boxes + index);
-    int is_free = 1;
-    for (int64_t row = start; is_free && row < rows; row++) {
-      const Box better = box_at(p, call->boxes, image * p->boxes + out[3 * row + 2]);
-      is_free = overlap(box, better) <= call->most_overlap;
+    const int64_t place = rows - start;
+    if (overlaps_any(box, chosen, place, call->most_overlap)) continue;
+    for (int d = 0; d < 2; d++) {
+      chosen->low[d][place] = box.low[d];
+      chosen->high[d][place] = box.high[d];
     }
-    if (!is_free) continue;
+    chosen->area[place] = area_of(box);
     out[3 * rows] = image;
     out[3 * rows + 1] = class;
     out[3 * rows++ + 2] = index;
@@ -99,9 +120,14 @@ void pruner_non_max_suppression(void* const* args, void* workspace, PrunerPool* 
   memcpy(&call.most_overlap, &p->overlap_bits, sizeof call.most_overlap);
   memcpy(&call.least_score, &p->least_bits, sizeof call.least_score);
   int64_t *out = args[3], rows = 0;
+  PrunerRanked* heap = workspace;
+  double* numbers = (double*)(heap + p->boxes);
+  const Chosen chosen = {{numbers, numbers + p->boxes},
+                         {numbers + 2 * p->boxes, numbers + 3 * p->boxes},
+                         numbers + 4 * p->boxes};
   for (int64_t image = 0; image < p->images; image++) {
     for (int64_t class = 0; class < p->classes; class ++)
-      rows = run_class(&call, workspace, image, class, out, rows);
+      rows = run_class(&call, heap, &chosen, image, class, out, rows);
   }
   for (int64_t i = 3 * rows; i < 3 * p->room; i++) out[i] = -1;
 }

@@ -14,18 +14,22 @@ void pruner_scatter_elements(void* const* args, void* workspace, PrunerPool* poo
   for (int64_t d = 0; d < p->rank; d++) elements *= shape[d], count *= extents[d];
   for (int64_t d = p->axis + 1; d < p->rank; d++) stride *= shape[d];
   memcpy(out, data, (size_t)(elements * pruner_element_bytes(p->dtype)));
-  for (int64_t i = 0; i < count; i++) {
-    /* Where element i of the indices lies in the data, 0 along the axis. */
-    int64_t at = 0, size = 1, rest = i;
-    for (int64_t d = p->rank; d-- > 0;) {
-      if (d != p->axis) at += rest % extents[d] * size;
+  const int64_t last = p->rank - 1, row = p->rank > 0 ? extents[last] : 1;
+  for (int64_t first = 0; first < count; first += row) {
+    /* Where the row of indices that begins with this one lies in the data, 0 along the axis. */
+    int64_t base = 0, size = p->rank > 0 ? shape[last] : 1, rest = first / row;
+    for (int64_t d = last; d-- > 0;) {
+      if (d != p->axis) base += rest % extents[d] * size;
       rest /= extents[d];
       size *= shape[d];
     }
-    int64_t index = pruner_get_int(indices, p->index_dtype, i);
-    if (index < 0) index += shape[p->axis];
-    if (index < 0 || index >= shape[p->axis]) continue; /* of no element */
-    pruner_update(out, at + index * stride, updates, i, p->dtype, p->update);
+    for (int64_t i = first; i < first + row; i++) {
+      int64_t index = pruner_get_int(indices, p->index_dtype, i);
+      if (index < 0) index += shape[p->axis];
+      if (index < 0 || index >= shape[p->axis]) continue; /* of no element */
+      const int64_t at = base + (p->axis != last ? i - first : 0);
+      pruner_update(out, at + index * stride, updates, i, p->dtype, p->update);
+    }
   }
 }
 
