@@ -113,6 +113,12 @@ int32_t pruner_module_kernels_at(int32_t phase,
                                  int64_t* first,
                                  int64_t* count);
 
+/* The dims of all outputs of an instance's last run, one tensor after the other, of a network with
+   extents that the data decide, as the number of boxes that a detector finds. The specs have the
+   greatest of them, and outputs have room for that; elements lie dense in the dims given here. 1:
+   the data decide none, the dims are those of the specs or of pruner_module_shapes(). */
+int32_t pruner_module_output_dims(const PrunerModule* module, int64_t* dims);
+
 /* What an instance keeps from run to run, of all phases: zeros at first and after a reset. To save
    one, or to go on from a saved one, it is copied. Between runs; 0: done. */
 int32_t pruner_module_num_states(void);
@@ -183,6 +189,7 @@ typedef struct {
   const char* (*checked)(void);
   const char* (*numerics)(void);
   int32_t (*time_kernels)(PrunerModule* module, double* seconds);
+  int32_t (*output_dims)(const PrunerModule* module, int64_t* dims);
 } PrunerModuleApi;
 
 /* Modules of version 3 have no table, but the functions that it has up to kernel_precision. */

@@ -105,6 +105,11 @@ class Module {
     return api_.kernels_at(phase, extents, first, count) == 0;
   }
 
+  /// pruner_module_output_dims(); false: the data decide no extents.
+  bool output_dims(int64_t* dims) const {
+    return api_.output_dims != nullptr && api_.output_dims(instance_, dims) == 0;
+  }
+
   /// How the kernels were checked when the module was compiled: "checked", or "not checked: " and
   /// why; "": the module is of an older version, which does not say it.
   const char* checked() const { return api_.checked == nullptr ? "" : api_.checked(); }

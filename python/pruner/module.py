@@ -2,6 +2,7 @@
 
 import _ctypes
 import ctypes
+import math
 import os
 import struct
 import threading
@@ -100,7 +101,9 @@ _FUNCTIONS = {
     "write_state": (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p]),
     "reset": (ctypes.c_int32, [ctypes.c_void_p]),
 }
-_NUMERICS = {"numerics": (ctypes.c_char_p, [])}  # modules of one version may lack it
+# Modules of one version may lack these.
+_NUMERICS = {"numerics": (ctypes.c_char_p, [])}
+_OUTPUT_DIMS = {"output_dims": (ctypes.c_int32, [ctypes.c_void_p, _NUMBERS])}
 _OF_SYMBOLS = {
     "num_symbols": (ctypes.c_int32, []),
     "symbol": (ctypes.POINTER(_Symbol), [ctypes.c_int32]),
@@ -282,7 +285,17 @@ class Phase:
             module._check(module._run_phase(module._instance, self._number, *tensors))
         else:
             module._check(module._run_shaped(module._instance, self._number, extents, *tensors))
-        return results
+        return self._used(results)
+
+    def _used(self, results: List[np.ndarray]) -> List[np.ndarray]:
+        """What is used of the results, where the data decide how much that is: views of them."""
+        module = self._module
+        dims = _numbers([0] * sum(array.ndim for array in results))
+        if module._output_dims is None or module._output_dims(module._instance, dims):
+            return results
+        left = iter(dims)
+        shapes = [tuple(next(left) for _ in array.shape) for array in results]
+        return [x.reshape(-1)[: math.prod(shape)].reshape(shape) for x, shape in zip(results, shapes)]
 
 
 class _Library:
@@ -350,6 +363,9 @@ class _Opened:
         self._take(_FUNCTIONS)
         if self._abi() >= _ABI:
             self._take(_OF_SYMBOLS)
+        self._output_dims = None
+        if hasattr(self._library.functions, "pruner_module_output_dims"):
+            self._take(_OUTPUT_DIMS)
         count = self._num_symbols() if self._abi() >= _ABI else 0
         symbols = [self._symbol(i).contents for i in range(count)]
         self.symbols = [Symbol(s.name.decode(), s.min, s.max) for s in symbols]

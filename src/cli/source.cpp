@@ -13,6 +13,7 @@
 #include "graph/import_cache.h"
 #include "graph/networks/networks.h"
 #include "graph/partition_range.h"
+#include "graph/pipeline.h"
 #include "graph/quantize.h"
 #include "runtime/gpu_context.h"
 #include "space/space.h"
@@ -289,6 +290,26 @@ std::vector<OptionUse> uses_of(const SourceOptions& options) {
   };
 }
 
+/// The stages of a network that reads what the data find; nullopt: it reads nothing of that kind.
+Result<std::optional<std::vector<Phase>>> read_stages(const SourceOptions& options,
+                                                      const CutStage& cut) {
+  TRY_ASSIGN(NetworkOptions network, network_options(options));
+  network.cache = std::make_shared<ImportCache>();
+  const ImportStage import = [network, file = options.model_file](
+                                 const std::shared_ptr<const FoundExtents>& found,
+                                 const std::shared_ptr<const ImportPart>& part) {
+    NetworkOptions of = network;
+    of.found = found;
+    of.part = part;
+    return import_onnx(file, of);
+  };
+  TRY_ASSIGN(std::optional<Pipeline> stages, cut_into_stages(import));
+  if (!stages) return std::optional<std::vector<Phase>>();
+  TRY_ASSIGN(std::vector<Phase> phases,
+             stage_phases(std::make_shared<const Pipeline>(*std::move(stages)), import, cut));
+  return std::optional(std::move(phases));
+}
+
 Result<Source> network_source(const SourceOptions& options, const Target& target) {
   Source source{.name = network_name(options), .network = true, .phases = {}};
   TRY_ASSIGN(const Precision precision, read_precision(options.precision, target));
@@ -324,9 +345,22 @@ Result<Source> network_source(const SourceOptions& options, const Target& target
     };
     return source;
   }
+  const bool may_be_staged =
+      !options.model_file.empty() && options.decode.empty() && options.states.empty();
   const auto add = [&](std::string phase, const SourceOptions& of) -> Result<Unit> {
-    TRY_ASSIGN(Partition made, cut(of, nullptr));
-    source.phases.push_back({std::move(phase), std::move(made)});
+    Result<Partition> made = cut(of, nullptr);
+    if (!made.ok() && may_be_staged) {
+      const CutStage cut_stage = [=](Graph graph) {
+        return partition(std::move(graph), target, precision, numerics);
+      };
+      TRY_ASSIGN(std::optional<std::vector<Phase>> stages, read_stages(of, cut_stage));
+      if (stages) {
+        source.phases = *std::move(stages);
+        return Unit{};
+      }
+    }
+    if (!made.ok()) return made.error();
+    source.phases.push_back({std::move(phase), *std::move(made)});
     source.phases.back().graph_at = [of](const SymbolValues&) { return read_network(of); };
     return Unit{};
   };

@@ -39,17 +39,17 @@ Result<Unit> check_linkable(Isa isa) {
 
 // The functions of pruner/module.h; all else is hidden.
 static const std::vector<std::string> kExported = {
-    "pruner_module_abi",          "pruner_module_create",       "pruner_module_destroy",
-    "pruner_module_error",        "pruner_module_threads",      "pruner_module_num_phases",
-    "pruner_module_phase",        "pruner_module_run_phase",    "pruner_module_num_states",
-    "pruner_module_state",        "pruner_module_read_state",   "pruner_module_write_state",
-    "pruner_module_reset",        "pruner_module_num_inputs",   "pruner_module_num_outputs",
-    "pruner_module_input",        "pruner_module_output",       "pruner_module_run",
-    "pruner_module_num_kernels",  "pruner_module_kernel",       "pruner_module_kernel_precision",
-    "pruner_module_run_profiled", "pruner_module_num_symbols",  "pruner_module_symbol",
-    "pruner_module_shapes",       "pruner_module_extents",      "pruner_module_run_shaped",
-    "pruner_module_kernels_at",   "pruner_module_checked",      "pruner_module_numerics",
-    "pruner_module_api",          "pruner_module_time_kernels",
+    "pruner_module_abi",          "pruner_module_create",      "pruner_module_destroy",
+    "pruner_module_error",        "pruner_module_threads",     "pruner_module_num_phases",
+    "pruner_module_phase",        "pruner_module_run_phase",   "pruner_module_num_states",
+    "pruner_module_state",        "pruner_module_read_state",  "pruner_module_write_state",
+    "pruner_module_reset",        "pruner_module_num_inputs",  "pruner_module_num_outputs",
+    "pruner_module_input",        "pruner_module_output",      "pruner_module_run",
+    "pruner_module_num_kernels",  "pruner_module_kernel",      "pruner_module_kernel_precision",
+    "pruner_module_run_profiled", "pruner_module_num_symbols", "pruner_module_symbol",
+    "pruner_module_shapes",       "pruner_module_extents",     "pruner_module_run_shaped",
+    "pruner_module_kernels_at",   "pruner_module_checked",     "pruner_module_numerics",
+    "pruner_module_output_dims",  "pruner_module_api",         "pruner_module_time_kernels",
 };
 
 // Where the file has the bytes of the symbol kWeightsSymbol, of as many as `bytes`.

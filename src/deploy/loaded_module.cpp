@@ -121,6 +121,22 @@ struct LoadedModule::State {
     return module.run_shaped(phase, call.extents.data(), call.in.data(), call.out.data(), seconds);
   }
 
+  /// Leaves the part of outputs that is used, where the data decide how much that is.
+  void trim(std::vector<Tensor>& results) const {
+    size_t rank = 0;
+    for (const Tensor& tensor : results) rank += tensor.shape().size();
+    std::vector<int64_t> dims(rank + 1);
+    if (!module.output_dims(dims.data())) return;
+    auto at = dims.begin();
+    for (Tensor& tensor : results) {
+      const auto end = at + std::ssize(tensor.shape());
+      Tensor part(tensor.dtype(), {at, end});
+      std::memcpy(part.data(), tensor.data(), static_cast<size_t>(part.bytes()));
+      tensor = std::move(part);
+      at = end;
+    }
+  }
+
   /// Seconds of each run until `options` are satisfied; `kernels` gets those of each run's kernels.
   Result<std::vector<double>> repeat(Call& call,
                                      const BenchOptions& options,
@@ -228,6 +244,7 @@ Result<TensorSpecs> LoadedModule::specs_at(std::span<const int64_t> extents, int
 Result<std::vector<Tensor>> LoadedModule::run(std::span<const Tensor> inputs, int phase) {
   TRY_ASSIGN(State::Call call, state_->make_call(inputs, phase));
   if (!state_->run(call, phase)) return Error(state_->module.error());
+  state_->trim(call.results);
   return std::move(call.results);
 }
 

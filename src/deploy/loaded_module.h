@@ -62,7 +62,8 @@ class LoadedModule {
   /// KernelTime::precision of each kernel of all phases.
   std::vector<std::string> precisions() const;
 
-  /// Outputs in the order of outputs(). The error names an input that does not fit its spec.
+  /// Outputs in the order of outputs(), which has the greatest extents of those that the data
+  /// decide. The error names an input that does not fit its spec.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, int phase = 0);
   /// Times of whole runs, by the clock of the host.
   Result<BenchResult> bench(std::span<const Tensor> inputs,

@@ -90,8 +90,8 @@ class Sizes {
       return partition_.groups[g].index_bound;
     return formulas_.number(range_->index_bounds.at(g));
   }
-  /// Where the parameters of a routine are that depend on the shapes; nullopt: this is no such
-  /// value.
+  /// Where numbers are that depend on the shapes, as the parameters of a routine; nullopt: this is
+  /// no such value.
   std::optional<ValuePlace> parameters(ValueId id) const {
     if (range_ == nullptr || !range_->parameters.contains(id)) return std::nullopt;
     return ValuePlace{Place::kNumbers, formulas_.block(range_->parameters.at(id))};
@@ -246,9 +246,13 @@ ModulePlan::Shapes make_shapes(const Partition& partition,
   }
   for (PlannedCopy& copy : memory.copies) {
     copy.bytes = sizes.bytes(copy.value);
-    if (copy.from.place == Place::kConstant)
-      copy.from.index =
-          weights.offset_of(partition, ValueId{static_cast<int32_t>(copy.from.index)}, {});
+    if (copy.from.place != Place::kConstant) continue;
+    const ValueId constant{static_cast<int32_t>(copy.from.index)};
+    if (const std::optional<ValuePlace> numbers = sizes.parameters(constant)) {
+      copy.from = *numbers;
+    } else {
+      copy.from.index = weights.offset_of(partition, constant, {});
+    }
   }
   plan.copies = std::move(memory.copies);
   return plan;
@@ -312,60 +316,137 @@ static Result<Unit> write_module(const ModulePlan& plan,
   return write_file(header.string(), static_header(name));
 }
 
-// The phases of the plan, each with a plan for each of its ranges of shapes.
-static Result<PlanFormulas> add_phases(std::span<const Phase> phases,
-                                       const Target& target,
-                                       const States& states,
-                                       Weights& weights,
-                                       ModuleKernels& kernels,
-                                       ModulePlan& plan) {
-  const NetworkRanges* const network = phases[0].ranges.get();
-  if (network != nullptr) plan.symbols = network->symbols;
-  PlanFormulas formulas(plan.symbols);
-  for (size_t p = 0; p < phases.size(); ++p) {
-    const Phase& phase = phases[p];
-    ModulePlan::Phase& made = plan.phases.emplace_back();
-    const Partition& greatest = phase.partition;
-    made.name = phase.name;
-    made.inputs = specs_of(greatest, callers(greatest, greatest.inputs, &State::input));
-    made.outputs = specs_of(greatest, callers(greatest, greatest.outputs, &State::output));
-    const auto add = [&](const Partition& partition, const PartitionRange* range) -> Result<Unit> {
-      const bool one = range == nullptr || range->is_one_shape();
-      const PartitionRange* varies = one ? nullptr : range;
-      TRY_ASSIGN(const std::vector<size_t> of_group, kernels.add(partition, network, varies));
-      const Sizes sizes(partition, varies, formulas);
-      made.shapes.push_back(make_shapes(
-          partition, sizes, target, kernels, of_group, states.of_phase[p], varies, weights));
-      if (range == nullptr) return Unit{};
-      std::vector<std::vector<Expr>> outputs;
-      for (const ValueId id : partition.outputs) outputs.push_back(range->shapes[id.value]);
-      made.shapes.back().box = range->box;
-      made.shapes.back().output_dims = dims_of(outputs, formulas);
-      return Unit{};
-    };
-    if (network == nullptr) {
-      TRY(add(greatest, nullptr));
-    } else {
-      for (const PartitionRange& range : network->ranges) TRY(add(range.largest, &range));
-      made.input_dims = dims_of(network->input_shapes, formulas);
-    }
-    plan.state_bytes = states.of_phase[p].bytes;
+// A phase of the plan, with a plan for each of its ranges of shapes; the code of its formulas.
+static Result<Artifact> add_phase(const Phase& phase,
+                                  const Target& target,
+                                  const StateMemory& states,
+                                  Weights& weights,
+                                  ModuleKernels& kernels,
+                                  ModulePlan& plan) {
+  const NetworkRanges* const network = phase.ranges.get();
+  ModulePlan::Phase& made = plan.phases.emplace_back();
+  if (network != nullptr) made.symbols = network->symbols;
+  PlanFormulas formulas(made.symbols);
+  const Partition& greatest = phase.partition;
+  made.name = phase.name;
+  made.inputs = specs_of(greatest, callers(greatest, greatest.inputs, &State::input));
+  made.outputs = specs_of(greatest, callers(greatest, greatest.outputs, &State::output));
+  const auto add = [&](const Partition& partition, const PartitionRange* range) -> Result<Unit> {
+    const bool one = range == nullptr || range->is_one_shape();
+    const PartitionRange* varies = one ? nullptr : range;
+    TRY_ASSIGN(const std::vector<size_t> of_group, kernels.add(partition, network, varies));
+    const Sizes sizes(partition, varies, formulas);
+    made.shapes.push_back(
+        make_shapes(partition, sizes, target, kernels, of_group, states, varies, weights));
+    if (range == nullptr) return Unit{};
+    std::vector<std::vector<Expr>> outputs;
+    for (const ValueId id : partition.outputs) outputs.push_back(range->shapes[id.value]);
+    made.shapes.back().box = range->box;
+    made.shapes.back().output_dims = dims_of(outputs, formulas);
+    return Unit{};
+  };
+  if (network == nullptr) {
+    TRY(add(greatest, nullptr));
+  } else {
+    for (const PartitionRange& range : network->ranges) TRY(add(range.largest, &range));
+    made.input_dims = dims_of(network->input_shapes, formulas);
   }
-  return formulas;
+  plan.state_bytes = states.bytes;
+  if (formulas.size() == 0) return Artifact{};
+  made.num_formulas = formulas.size();
+  const std::string number = plan.phases.size() == 1 ? "" : std::to_string(plan.phases.size() - 1);
+  TRY_ASSIGN(Artifact code, compile(formulas.program(), target, "pruner_formulas" + number));
+  made.formulas = code.symbol;
+  return code;
+}
+
+// The stages from the one that makes each tensor to the last one that reads it.
+static std::vector<std::pair<size_t, size_t>> lives_of(const Pipeline& pipeline) {
+  std::vector<std::pair<size_t, size_t>> lives(pipeline.tensors.size(), {SIZE_MAX, 0});
+  // What is part of another has its bytes.
+  const auto owner = [&](size_t tensor) {
+    while (pipeline.tensors[tensor].part_of) tensor = *pipeline.tensors[tensor].part_of;
+    return tensor;
+  };
+  const auto use = [&](size_t tensor, size_t stage) {
+    auto& [first, last] = lives[owner(tensor)];
+    first = std::min(first, stage);
+    last = std::max(last, stage);
+  };
+  for (size_t s = 0; s < pipeline.stages.size(); ++s) {
+    const Pipeline::Stage& stage = pipeline.stages[s];
+    for (const size_t tensor : stage.inputs) use(tensor, s);
+    for (const size_t tensor : stage.outputs) use(tensor, s);
+    for (const Pipeline::Found& found : stage.found) {
+      use(found.room, s);
+      use(found.count, s);
+    }
+    for (const Pipeline::Join& join : stage.joins) {
+      use(join.whole, s);
+      for (const size_t part : join.parts) use(part, s);
+    }
+  }
+  for (const size_t tensor : pipeline.outputs) use(tensor, pipeline.stages.size());
+  return lives;
+}
+
+// Places for the tensors that stages hand on, the largest first: each the lowest one that no other
+// has while it is in use.
+static void place_tensors(const Pipeline& pipeline, int64_t alignment, ModulePlan& plan) {
+  const std::vector<std::pair<size_t, size_t>> lives = lives_of(pipeline);
+  std::vector<size_t> own;
+  for (size_t t = 0; t < pipeline.tensors.size(); ++t) {
+    const Pipeline::Tensor& tensor = pipeline.tensors[t];
+    plan.tensors.push_back({.spec = {tensor.name, tensor.dtype, tensor.shape}});
+    if (tensor.part_of) continue;
+    const int64_t bytes = element_count(tensor.shape) * dtype_bytes(tensor.dtype);
+    plan.tensors[t].bytes = (bytes + alignment - 1) / alignment * alignment;
+    own.push_back(t);
+  }
+  for (size_t i = 0; i < pipeline.inputs.size(); ++i) {
+    plan.tensors[pipeline.inputs[i]].input = static_cast<int64_t>(i);
+    plan.tensors[pipeline.inputs[i]].bytes = 0;
+  }
+  std::ranges::stable_sort(own, std::greater(), [&](size_t t) { return plan.tensors[t].bytes; });
+  std::vector<size_t> placed;
+  for (const size_t t : own) {
+    ModulePlan::Tensor& tensor = plan.tensors[t];
+    std::ranges::sort(placed, {}, [&](size_t other) { return plan.tensors[other].offset; });
+    for (const size_t other : placed) {
+      const bool together =
+          lives[t].first <= lives[other].second && lives[other].first <= lives[t].second;
+      const ModulePlan::Tensor& taken = plan.tensors[other];
+      if (together && tensor.offset < taken.offset + taken.bytes &&
+          taken.offset < tensor.offset + tensor.bytes)
+        tensor.offset = taken.offset + taken.bytes;
+    }
+    placed.push_back(t);
+  }
+  for (size_t t = 0; t < plan.tensors.size(); ++t) {
+    size_t owner = t;
+    while (pipeline.tensors[owner].part_of) owner = *pipeline.tensors[owner].part_of;
+    plan.tensors[t].offset = plan.tensors[owner].offset;
+  }
 }
 
 // What cannot work is said before minutes of compiling.
 static Result<Unit> check_buildable(std::span<const Phase> phases,
+                                    bool staged,
                                     const States& states,
                                     const Target& target) {
   TRY(check_linkable(target.isa));
+  if (target.is_gpu() && staged)
+    return Error("extents that the data decide are for CPUs only; the target is ",
+                 backend_name(target.backend));
   if (target.is_gpu() && (phases.size() > 1 || !states.all.empty()))
     return Error("states and several phases are for CPUs only; the target is ",
                  backend_name(target.backend));
   if (phases[0].ranges != nullptr && target.is_gpu())
     return Error("modules of several shapes are for CPUs only; the target is ",
                  backend_name(target.backend));
-  if (phases[0].ranges != nullptr && (phases.size() > 1 || !states.all.empty()))
+  const bool varies =
+      std::ranges::any_of(phases, [](const Phase& phase) { return phase.ranges != nullptr; });
+  if (varies && ((phases.size() > 1 && !staged) || !states.all.empty()))
     return Error("a module of several shapes has one phase, and keeps nothing from run to run");
   return Unit{};
 }
@@ -384,7 +465,7 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
                                    const std::string& path) {
   const auto start = std::chrono::steady_clock::now();
   TRY_ASSIGN(const States states, place_states(phases, alignment_of(target)));
-  TRY(check_buildable(phases, states, target));
+  TRY(check_buildable(phases, phases.front().pipeline != nullptr, states, target));
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(options.work_dir));
   TRY_ASSIGN(const OutputFile output, OutputFile::open(path));
 
@@ -400,7 +481,14 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
   plan.checked = how_checked(options, target);
   plan.numerics = numerics_name(phases.front().partition.numerics);
   if (!target.is_gpu()) plan.cpu_features = cpu_features(target);
-  TRY_ASSIGN(PlanFormulas formulas, add_phases(phases, target, states, weights, kernels, plan));
+  std::vector<Artifact> formulas;  // code
+  for (size_t p = 0; p < phases.size(); ++p) {
+    TRY_ASSIGN(Artifact code,
+               add_phase(phases[p], target, states.of_phase[p], weights, kernels, plan));
+    if (!code.object.empty()) formulas.push_back(std::move(code));
+  }
+  plan.pipeline = phases.front().pipeline;
+  if (plan.pipeline != nullptr) place_tensors(*plan.pipeline, alignment_of(target), plan);
   plan.states = states.all;
   plan.weight_bytes = weights.bytes();
   if (row_of(target.backend).has_arch) {
@@ -419,13 +507,7 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
       ++summary.kernels;
     }
   }
-  Artifact formulas_code;
-  if (formulas.size() > 0) {
-    TRY_ASSIGN(formulas_code, compile(formulas.program(), target, "pruner_formulas"));
-    objects.push_back(formulas_code.object);
-    plan.formulas = formulas_code.symbol;
-    plan.num_formulas = formulas.size();
-  }
+  for (const Artifact& code : formulas) objects.push_back(code.object);
   TRY(write_module(plan, objects, weights, folder, options.jobs, output, path));
 
   summary.checked_kernels = kernels.checked();

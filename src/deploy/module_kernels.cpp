@@ -602,7 +602,8 @@ Result<Unit> ModuleKernels::refit(Network& network,
 }
 
 Result<Unit> ModuleKernels::check_range(Network& network) {
-  const CheckedShapes every = checked_shapes(network.range->box, extents_of(*network.range));
+  const CheckedShapes every = checked_shapes(
+      network.range->box, extents_of(*network.range), checked_counts(network.network->symbols));
   std::set<size_t> open;  // fresh groups whose kernels are to be run
   for (size_t i = 0; i < network.fresh.size(); ++i)
     if (varies(network, network.fresh[i])) open.insert(i);

@@ -62,13 +62,14 @@ class PlanText {
   std::string write(const ModulePlan& plan, bool inside) {
     std::string phases = ".Lphases:\n";
     int64_t kernels = 0;
+    int64_t values = 0;
     for (const ModulePlan::Phase& phase : plan.phases) {
-      phases += text(phase, kernels);
+      phases += text(phase, kernels, values);
+      values += static_cast<int64_t>(phase.num_values());
       for (const ModulePlan::Shapes& shapes : phase.shapes) kernels += std::ssize(shapes.steps);
     }
-    std::string symbols;
-    for (const Symbol& symbol : plan.symbols)
-      symbols += fmt::format(".quad {}, {}, {}\n", string(symbol.name), symbol.min, symbol.max);
+    std::string pipeline = "0";
+    if (plan.pipeline != nullptr) pipeline = pipeline_table(plan, kernels, values);
     std::vector<TensorSpec> states;
     std::string places = ".Lstate_places:\n";
     for (const ModulePlan::State& state : plan.states) {
@@ -82,7 +83,7 @@ class PlanText {
         "pruner_plan\npruner_plan:\n"
         ".quad {}, {}, {}, {}, {}, {}, {}, {}, {}, {}\n"
         ".quad {}, .Lphases, {}, {}, .Lstates, .Lstate_places, {}, .Lcodes\n"
-        ".quad {}, {}, {}, {}, {}, {}\n",
+        ".quad {}, {}, {}, {}\n",
         PRUNER_MODULE_ABI,
         plan.threads,
         plan.flushes_denormals ? 1 : 0,
@@ -97,10 +98,8 @@ class PlanText {
         kernels,
         plan.states.size(),
         plan.code_files.size(),
-        plan.symbols.size(),
-        table(symbols),
-        plan.num_formulas,
-        plan.formulas.empty() ? "0" : plan.formulas,
+        pipeline,
+        values,
         string(plan.checked),
         string(plan.numerics));
     const std::string weights = weights_section(plan.isa, plan.weight_bytes, inside);
@@ -115,8 +114,72 @@ class PlanText {
     return fmt::format(".quad {}, {}\n", plan_place(place.place), place.index);
   }
 
-  // PlanPhase, whose kernels have the numbers from `first` on.
-  std::string text(const ModulePlan::Phase& phase, int64_t first) {
+  // PlanPipeline; adds its numbers to the plan's `values`.
+  std::string pipeline_table(const ModulePlan& plan, int64_t kernels, int64_t& values) {
+    const Pipeline& pipeline = *plan.pipeline;
+    const int64_t first_symbol = values;
+    values += std::ssize(pipeline.symbols);
+    const auto symbol = [&](size_t s) { return first_symbol + static_cast<int64_t>(s); };
+    std::string tensors;
+    for (const ModulePlan::Tensor& tensor : plan.tensors) {
+      tensors += specs({tensor.spec}) + fmt::format(".quad {}, {}, {}, {}\n",
+                                                    dtype_bytes(tensor.spec.dtype),
+                                                    tensor.input,
+                                                    tensor.offset + plan.phase_bytes(),
+                                                    values);
+      values += std::ssize(tensor.spec.shape);
+    }
+    std::string stages;
+    for (const Pipeline::Stage& stage : pipeline.stages) {
+      std::vector<int64_t> symbols;
+      for (const size_t s : stage.symbols) symbols.push_back(symbol(s));
+      std::string found, joins;
+      for (const Pipeline::Found& f : stage.found)
+        found += fmt::format(
+            ".quad {}, {}, {}, {}, {}\n", f.room, f.part, f.count, f.axis, symbol(f.symbol));
+      for (const Pipeline::Join& join : stage.joins)
+        joins += fmt::format(".quad {}, {}, {}, {}, {}\n",
+                             join.parts.size(),
+                             places(join.parts),
+                             join.whole,
+                             join.axis,
+                             symbol(join.symbol));
+      stages += fmt::format(".quad {}, {}, {}, {}, {}, {}, {}\n",
+                            symbols.empty() ? "0" : numbers(symbols),
+                            places(stage.inputs),
+                            places(stage.outputs),
+                            stage.found.size(),
+                            table(found),
+                            stage.joins.size(),
+                            table(joins));
+    }
+    std::vector<TensorSpec> inputs, outputs;
+    for (const size_t t : pipeline.inputs) inputs.push_back(plan.tensors[t].spec);
+    for (const size_t t : pipeline.outputs) outputs.push_back(plan.tensors[t].spec);
+    const std::string name = string("main"), taken = table(specs(inputs)),
+                      given = table(specs(outputs));
+    return table(fmt::format(".quad {}, {}, {}, {}, {}, 0, {}\n.quad {}, {}, {}, {}, {}, {}\n",
+                             name,
+                             inputs.size(),
+                             taken,
+                             outputs.size(),
+                             given,
+                             kernels,
+                             plan.tensors.size(),
+                             table(tensors),
+                             table(stages),
+                             places(pipeline.outputs),
+                             pipeline.symbols.size(),
+                             first_symbol));
+  }
+
+  std::string places(const std::vector<size_t>& list) {
+    return list.empty() ? "0" : numbers({list.begin(), list.end()});
+  }
+
+  // PlanPhase, whose kernels have the numbers from `first` on, and the plan's values from `value`
+  // on.
+  std::string text(const ModulePlan::Phase& phase, int64_t first, int64_t value) {
     std::string shapes;
     int64_t kernel = first;
     for (const ModulePlan::Shapes& some : phase.shapes) {
@@ -125,7 +188,10 @@ class PlanText {
     }
     const std::string name = string(phase.name), inputs = table(specs(phase.inputs)),
                       outputs = table(specs(phase.outputs));
-    return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}, {}, {}, {}\n",
+    std::string symbols;
+    for (const Symbol& symbol : phase.symbols)
+      symbols += fmt::format(".quad {}, {}, {}\n", string(symbol.name), symbol.min, symbol.max);
+    return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}\n",
                        name,
                        phase.inputs.size(),
                        inputs,
@@ -135,7 +201,12 @@ class PlanText {
                        phase.shapes.front().steps.size(),
                        phase.shapes.size(),
                        table(shapes),
-                       phase.input_dims.empty() ? "0" : numbers(phase.input_dims));
+                       phase.input_dims.empty() ? "0" : numbers(phase.input_dims),
+                       phase.symbols.size(),
+                       table(symbols),
+                       phase.num_formulas,
+                       phase.formulas.empty() ? "0" : phase.formulas,
+                       value);
   }
 
   // PlanShapes.

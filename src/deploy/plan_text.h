@@ -8,6 +8,7 @@
 
 #include "deploy/memory_plan.h"
 #include "deploy/tensor_file.h"
+#include "graph/pipeline.h"
 #include "tensor/symbol.h"
 
 namespace pruner {
@@ -64,6 +65,17 @@ struct ModulePlan {
     std::vector<TensorSpec> inputs, outputs;  // at the greatest shape
     std::vector<Shapes> shapes;               // the first has the greatest
     std::vector<int64_t> input_dims = {};     // as output_dims
+    std::vector<Symbol> symbols = {};
+    size_t num_formulas = 0;
+    std::string formulas = {};  // the symbol of their code
+    size_t num_values() const { return symbols.size() + num_formulas; }
+  };
+  /// A tensor of a pipeline.
+  struct Tensor {
+    TensorSpec spec;
+    int64_t input = -1;  // number of the caller's tensor that it is; -1: none
+    int64_t offset = 0;  // behind the arena of the phases
+    int64_t bytes = 0;   // of its own there
   };
   struct State {
     TensorSpec spec;
@@ -81,17 +93,22 @@ struct ModulePlan {
   int64_t state_bytes = 0;              // the arena's first ones
   std::vector<Phase> phases;
   std::vector<State> states;
-  std::vector<Symbol> symbols = {};
-  size_t num_formulas = 0;
-  std::string formulas = {};  // the symbol of their code
-  std::string checked = {};   // pruner_module_checked()
-  std::string numerics = {};  // pruner_module_numerics()
+  std::shared_ptr<const Pipeline> pipeline = {};  // whose stages the phases are; null: none
+  std::vector<Tensor> tensors = {};               // of the pipeline
+  std::string checked = {};                       // pruner_module_checked()
+  std::string numerics = {};                      // pruner_module_numerics()
 
-  int64_t arena_bytes() const {
+  int64_t phase_bytes() const {
     int64_t most = 0;
     for (const Phase& phase : phases)
       for (const Shapes& shapes : phase.shapes) most = std::max(most, shapes.arena_bytes);
-    return most;
+    constexpr int64_t kAlignment = 64;
+    return (most + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  int64_t arena_bytes() const {
+    int64_t behind = 0;
+    for (const Tensor& tensor : tensors) behind = std::max(behind, tensor.offset + tensor.bytes);
+    return phase_bytes() + behind;
   }
 };
 

@@ -37,7 +37,8 @@ Result<Agreement> compare_outputs(const std::string& module, const std::string& 
 ///   graph as it was imported, before all passes, or from an operator's DAG; at up to 64 shapes.
 /// - A module of the network imported at one shape alone, of schedules that are drawn at random,
 ///   gives all elements; of a range one at each of these shapes.
-/// Of a range both go on for a minute or two at most, and compare at least 8 shapes.
+/// Of a network with extents that the data decide, the interpreter computes each stage by itself,
+/// at 8 shapes. Of a range both go on for a minute or two at most, and compare at least 8 shapes.
 /// Errors: what keeps either from being made or run here.
 Result<Agreement> verify_module(const std::string& path,
                                 std::span<const Phase> phases,

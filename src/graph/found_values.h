@@ -1,5 +1,8 @@
 // Values of which only a part is used: what NonZero and its like find, whose extent the data say at
-// run time. What reads one would take the rest for values, too, so that it can be an output only.
+// run time. What reads one would take the rest for values, too, so that in a network of one stage
+// it can be an output only. In a pipeline (graph/pipeline.h) a node kFound stands behind each: its
+// inputs are the value and the number of what is found, its output is the part that is used, and
+// its attribute `symbol` names the extent.
 #pragma once
 
 #include <map>
@@ -9,6 +12,20 @@
 #include "graph/graph.h"
 
 namespace pruner {
+
+/// Extents that an import takes for those that the data will decide.
+struct FoundExtents {
+  /// By symbol. Where there is room for nothing, nothing is found all the same.
+  std::map<std::string, int64_t> extents;
+  bool all_known =
+      false;  // false: there are other symbols, whose extents are all there is room for
+  /// Outputs of Concat whose parts have such extents, with the symbol of what they are together.
+  std::map<std::string, std::string> joined = {};
+  /// Of boxes that NonMaxSuppression finds, by symbol: no more are read, so that no more are to be
+  /// found. They are those of one class of one image, and stand in the order in which they are
+  /// found.
+  std::map<std::string, int64_t> limits = {};
+};
 
 class FoundValues {
  public:

@@ -224,7 +224,8 @@ Result<Partition> partition(Graph graph,
                             Numerics numerics) {
   // Before the passes, which drop the Shape of such a value for the extents that it has room for.
   FoundValues found;
-  for (const Node& node : graph.nodes) TRY(found.add(graph, node));
+  for (const Node& node : graph.nodes)
+    if (!graph.is_stage) TRY(found.add(graph, node));
   compute_sources(graph);
   for (Value& value : graph.values)
     if (graph.is_computed(value)) value.constant.reset();

@@ -16,6 +16,8 @@ namespace pruner {
 struct Routine;        // graph/ops/op.h
 struct NetworkRanges;  // graph/partition_range.h
 struct ImportCache;    // graph/import_cache.h
+struct Pipeline;       // graph/pipeline.h
+struct FoundExtents;   // graph/found_values.h
 
 /// A fused group: its DAG's inputs, in the order of dag.inputs(), are these values.
 struct Group {
@@ -94,6 +96,8 @@ struct Phase {
   /// Makes the graph anew from what the user gave, before any pass, at extents of the symbols: what
   /// the module has to compute. Missing: the partition's graph, or of an operator its DAG, says it.
   std::function<Result<Graph>(const std::vector<int64_t>& extents)> graph_at = {};
+  /// Of the first phase: it and the others are its stages. Null: each can be run by itself.
+  std::shared_ptr<const Pipeline> pipeline = {};
 };
 
 /// What is tuned and compiled: a network, or one operator or DAG; several operators are tuned only.
@@ -118,6 +122,19 @@ struct GivenConstant {
   bool typed = true;  // false: numbers, a list of int64 or float32
 };
 
+/// The part of an ONNX file's network that lies between some of its values. Values in the graph of
+/// an If are named after the node, as the import names them: "If_5/boxes".
+struct ImportPart {
+  struct Given {
+    DType dtype = DType::kFloat32;
+    std::vector<int64_t> shape;
+  };
+  std::map<std::string, Given> given;  // what is not computed, but taken as an input
+  std::set<std::string> wanted;        // what is computed
+  /// Which branch an If takes, by its name; its condition, which is not read, says the same.
+  std::map<std::string, bool> branches = {};
+};
+
 /// Options of an import or a built-in network.
 struct NetworkOptions {
   int64_t batch_size = 1;
@@ -129,6 +146,9 @@ struct NetworkOptions {
   std::map<std::string, int64_t> dims = {};  // --dim name=extent: of an ONNX file's dim_params
   std::map<std::string, GivenConstant> constants = {};  // --constant name=...
   std::shared_ptr<ImportCache> cache = {};  // of imports of one network; null: they share nothing
+  /// Extents of what the data decide; null: only an output can be of such an extent.
+  std::shared_ptr<const FoundExtents> found = {};
+  std::shared_ptr<const ImportPart> part = {};  // null: the whole network
 };
 
 /// Reads an .onnx file; errors name the file, the node, what was expected, and every unsupported

@@ -104,7 +104,27 @@ Tensor box_of(const Tensor& whole, const std::vector<int64_t>& shape) {
   return part;
 }
 
-/// Every extent and every DAG of a network at one shape, as one number.
+/// Outputs that are a few integers which follow from the shapes, as the Shape of a value: the
+/// values that have them.
+std::vector<ValueId> numbers_given(const Partition& partition) {
+  const std::set<ValueId> read = values_read(partition);
+  std::vector<ValueId> numbers;
+  for (const ValueId output : partition.outputs) {
+    const ValueId owner = partition.storage_of(output).owner;
+    const std::optional<Tensor>& constant = partition[owner].constant;
+    if (constant && constant->dtype() == DType::kInt64 && !read.contains(owner) &&
+        constant->num_elements() <= kMostLiteral)
+      numbers.push_back(owner);
+  }
+  return numbers;
+}
+
+std::vector<int64_t> integers_of(const Tensor& tensor) {
+  const auto values = tensor.values<int64_t>();
+  return {values.begin(), values.end()};
+}
+
+/// Every extent, every DAG and the numbers that are given of a network at one shape, as one number.
 uint64_t fingerprint(const std::vector<std::vector<int64_t>>& shapes,
                      const std::vector<std::string>& dags) {
   Hasher64 hasher;
@@ -118,14 +138,16 @@ uint64_t fingerprint(const std::vector<std::vector<int64_t>>& shapes,
 ValueId parameters_of(const Group& group) { return group.inputs.back(); }
 
 std::vector<int64_t> parameters_in(const Partition& partition, const Group& group) {
-  const auto parameters = partition[parameters_of(group)].constant->values<int64_t>();
-  return {parameters.begin(), parameters.end()};
+  return integers_of(*partition[parameters_of(group)].constant);
 }
 
-uint64_t fingerprint(const Partition& partition) {
+uint64_t fingerprint(const Partition& partition, std::span<const ValueId> numbers) {
   std::vector<std::vector<int64_t>> shapes;
   std::vector<std::string> dags;
   for (const PlannedValue& value : partition.values) shapes.push_back(value.shape);
+  for (const ValueId id : numbers)
+    if (const std::optional<Tensor>& constant = partition[id].constant)
+      shapes.push_back(integers_of(*constant));
   for (const Group& group : partition.groups) dags.push_back(group.key);
   return fingerprint(shapes, dags);
 }
@@ -150,6 +172,8 @@ std::vector<int64_t> parameters_at(const PartitionRange& range,
 class RangeFingerprint {
  public:
   explicit RangeFingerprint(const PartitionRange& range) : range_(range) {
+    for (const ValueId id : numbers_given(range.largest))
+      if (range.parameters.contains(id)) numbers_.push_back(id);
     std::map<std::string, size_t> known;
     for (size_t g = 0; g < range.dags.size(); ++g) {
       size_t place = distinct_.size();
@@ -160,9 +184,13 @@ class RangeFingerprint {
     }
   }
 
+  /// Of the network at one shape as it was imported.
+  uint64_t of(const Partition& at) const { return fingerprint(at, numbers_); }
+
   uint64_t at(const SymbolValues& values) const {
     std::vector<std::vector<int64_t>> shapes;
     for (const std::vector<Expr>& shape : range_.shapes) shapes.push_back(evaluate(shape, values));
+    for (const ValueId id : numbers_) shapes.push_back(evaluate(range_.parameters.at(id), values));
     std::vector<std::string> keys, dags;
     for (const size_t g : distinct_) keys.push_back(key_at(g, values));
     for (const size_t d : of_group_) dags.push_back(keys[d]);
@@ -182,6 +210,7 @@ class RangeFingerprint {
   }
 
   const PartitionRange& range_;
+  std::vector<ValueId> numbers_;
   std::vector<size_t> distinct_;  // groups whose DAGs are unlike, and all that run routines
   std::vector<size_t> of_group_;  // each group's place among these
 };
@@ -262,9 +291,11 @@ Varying varying_constants(const Partition& largest, const Partition& at) {
   std::set<ValueId> read = values_read(largest), given;
   for (const ValueId output : largest.outputs) given.insert(largest.storage_of(output).owner);
   read.insert(given.begin(), given.end());
-  // Numbers of routines have formulas.
+  // Numbers of routines have formulas, as those that are given.
   for (const Group& group : largest.groups)
     if (group.routine != nullptr) read.erase(parameters_of(group));
+  for (const ValueId id : numbers_given(largest))
+    if (at[id].shape == largest[id].shape) read.erase(id);
   Varying varying;
   for (const ValueId id : read) {
     const PlannedValue& own = at.values[id.value];
@@ -348,6 +379,19 @@ Result<PartitionRange> generalize(std::span<const Symbol> symbols,
                }));
     range.shapes.push_back(std::move(shape));
   }
+  for (const ValueId id : numbers_given(range.largest)) {
+    // One of another length is a box of the longest.
+    const auto is_like = [&](const Partition* at) {
+      return (*at)[id].shape == range.largest[id].shape;
+    };
+    if (!std::ranges::all_of(at_points, is_like)) continue;
+    std::vector<std::vector<int64_t>> numbers;
+    for (const Partition* at : at_points) numbers.push_back(integers_of(*(*at)[id].constant));
+    TRY_ASSIGN(std::vector<Expr> formulas, formulas_of(numbers, finder, [&](size_t i) {
+                 return fmt::format("element {} of \"{}\"", i, range.largest[id].name);
+               }));
+    range.parameters.emplace(id, std::move(formulas));
+  }
   for (size_t g = 0; g < range.largest.groups.size(); ++g) {
     if (range.largest.groups[g].routine != nullptr) TRY(add_routine(at_points, g, finder, range));
     std::vector<const ComputeDag*> dags;
@@ -399,7 +443,9 @@ class Ranges {
   /// The box as one range, or what of it is one and the rest, symbol after symbol.
   Result<Unit> cover(const SymbolBox& box) {
     if (ranges_.size() > kMostRanges) return Unit{};
-    TRY_ASSIGN(const Partition* largest, shapes_.at(box.max));
+    const Result<const Partition*> at_largest = shapes_.at(box.max);
+    if (!at_largest.ok() && has_nothing(box.max)) return cover_without(box);
+    TRY_ASSIGN(const Partition* largest, at_largest);
     SymbolBox part = box;
     if (box.min != box.max) {
       TRY_ASSIGN(part.min, corner(box));
@@ -414,6 +460,24 @@ class Ranges {
       left.max[s] = part.min[s] - 1;
       TRY(cover(left));
       left.min[s] = part.min[s];
+    }
+    return Unit{};
+  }
+
+  static bool has_nothing(const SymbolValues& values) {
+    return std::ranges::find(values, 0) != values.end();
+  }
+
+  /// A box in which a symbol is 0 and that is no network at its greatest shape: that of another
+  /// symbol may have to be 0, too. What is left has no range, as what cannot be.
+  Result<Unit> cover_without(const SymbolBox& box) {
+    for (size_t s = 0; s < box.min.size(); ++s) {
+      if (box.min[s] > 0 || box.max[s] == 0) continue;
+      SymbolBox none = box, some = box;
+      none.max[s] = 0;
+      some.min[s] = 1;
+      TRY(cover(none));
+      return cover(some);
     }
     return Unit{};
   }
@@ -438,7 +502,9 @@ class Ranges {
 
   Result<bool> is_like_largest(const SymbolValues& values, const SymbolBox& box) {
     TRY_ASSIGN(const Partition* largest, shapes_.at(box.max));
-    TRY_ASSIGN(const Partition* other, shapes_.at(values));
+    const Result<const Partition*> at_other = shapes_.at(values);
+    if (!at_other.ok() && has_nothing(values)) return false;
+    TRY_ASSIGN(const Partition* other, at_other);
     const std::string differs = difference(*largest, *other);
     if (!differs.empty() && difference_.empty())
       difference_ = fmt::format("at {} {}", print(symbols_, values), differs);
@@ -467,7 +533,8 @@ class Ranges {
       TRY_ASSIGN(PartitionRange range, generalize(symbols_, box, at_points, points, largest));
       if (range.largest.graph != nullptr) TRY(check_kernel_sizes(range));
       if (box.min == box.max || !checks) return range;
-      const std::vector<SymbolValues> shapes = checked_shapes(box, extents_of(range)).shapes;
+      const std::vector<SymbolValues> shapes =
+          checked_shapes(box, extents_of(range), checked_counts(symbols_)).shapes;
       TRY_ASSIGN(const SymbolValues wrong, find_wrong_shape(range, shapes, imported));
       if (wrong.empty()) return range;
       points.push_back(wrong);
@@ -507,7 +574,7 @@ class Ranges {
       if (!verdict.difference.empty()) return verdict;
       verdict.varying = varying_constants(range.largest, at);
       if (!verdict.varying.empty()) return verdict;
-      verdict.imported = fingerprint(at);
+      verdict.imported = formulas.of(at);
       verdict.of_formulas = formulas.at(shape);
       return verdict;
     };

@@ -21,8 +21,8 @@ struct PartitionRange {
   Partition largest;
   std::vector<std::vector<Expr>> shapes;  // of each value; variable i is symbol i
   std::vector<DagRange> dags;             // one a group; of a routine's without stages
-  /// The parameters of routines that are not the same at every shape, by the value that has them at
-  /// the greatest shape: a formula for each number.
+  /// The parameters of routines that are not the same at every shape, and outputs that are a few
+  /// integers, by the value that has them at the greatest shape: a formula for each number.
   std::map<ValueId, std::vector<Expr>> parameters = {};
   std::map<size_t, Expr> index_bounds = {};  // Group::index_bound of routines, by group
 

@@ -388,19 +388,18 @@ Range bounds_in(const Expr& formula, const SymbolBox& box) {
   return bounds(formula, ranges);
 }
 
-static constexpr int64_t kRemainders = 64;
-
 // Both sides of the first and the last places along symbol `s` where the formula changes, the other
 // symbols at their greatest.
 static void add_changes(const Expr& extent,
                         const SymbolBox& box,
                         size_t s,
+                        int64_t most,
                         std::set<SymbolValues>& chosen) {
   for (const bool down : {false, true}) {
     SymbolValues at = box.max;
     at[s] = down ? box.max[s] : box.min[s];
     int64_t before = evaluate_formula(extent, at), changes = 0;
-    while (changes < kRemainders && at[s] != (down ? box.min[s] : box.max[s])) {
+    while (changes < most && at[s] != (down ? box.min[s] : box.max[s])) {
       SymbolValues next = at;
       next[s] += down ? -1 : 1;
       const int64_t value = evaluate_formula(extent, next);
@@ -415,13 +414,20 @@ static void add_changes(const Expr& extent,
   }
 }
 
-CheckedShapes checked_shapes(const SymbolBox& box, const std::vector<Expr>& extents) {
+CheckedCounts checked_counts(std::span<const Symbol> symbols) {
+  const bool found = std::ranges::any_of(symbols, [](const Symbol& s) { return s.found; });
+  return found ? CheckedCounts{96, 64, 16} : CheckedCounts{};
+}
+
+CheckedShapes checked_shapes(const SymbolBox& box,
+                             const std::vector<Expr>& extents,
+                             const CheckedCounts& counts) {
   const size_t symbols = box.min.size();
   const auto length = [&](size_t s) { return box.max[s] - box.min[s] + 1; };
   int64_t count = 1;
-  for (size_t s = 0; s < symbols; ++s) count = std::min(kMostChecked + 1, count * length(s));
+  for (size_t s = 0; s < symbols; ++s) count = std::min(counts.all + 1, count * length(s));
   std::vector<SymbolValues> shapes;
-  if (count <= kMostChecked) {
+  if (count <= counts.all) {
     for (int64_t i = 0; i < count; ++i) {
       SymbolValues& shape = shapes.emplace_back(box.min);
       int64_t left = i;
@@ -438,18 +444,18 @@ CheckedShapes checked_shapes(const SymbolBox& box, const std::vector<Expr>& exte
   }
   Rng rng(3);
   // Each shape has an extent of every symbol: those of one symbol in turn, in an order of its own.
-  for (int64_t i = 0; i < 2 * kRemainders; ++i) {
+  for (int64_t i = 0; i < 2 * counts.remainders; ++i) {
     SymbolValues shape;
     for (size_t s = 0; s < symbols; ++s) {
-      const int64_t at = (i * (2 * static_cast<int64_t>(s) + 1)) % (2 * kRemainders);
-      const int64_t step = std::min(at % kRemainders, length(s) - 1);
-      shape.push_back(at < kRemainders ? box.min[s] + step : box.max[s] - step);
+      const int64_t at = (i * (2 * static_cast<int64_t>(s) + 1)) % (2 * counts.remainders);
+      const int64_t step = std::min(at % counts.remainders, length(s) - 1);
+      shape.push_back(at < counts.remainders ? box.min[s] + step : box.max[s] - step);
     }
     chosen.insert(std::move(shape));
   }
   for (const Expr& extent : extents)
-    for (size_t s = 0; s < symbols; ++s) add_changes(extent, box, s, chosen);
-  while (std::ssize(chosen) < kSampledShapes) {
+    for (size_t s = 0; s < symbols; ++s) add_changes(extent, box, s, counts.remainders, chosen);
+  while (std::ssize(chosen) < counts.sampled) {
     SymbolValues shape;
     for (size_t s = 0; s < symbols; ++s) shape.push_back(box.min[s] + rng.below(length(s)));
     chosen.insert(std::move(shape));

@@ -85,11 +85,19 @@ struct CheckedShapes {
   std::vector<SymbolValues> shapes;
   bool all = false;  // whether they are all of the box
 };
-inline constexpr int64_t kMostChecked = 4096, kSampledShapes = 512;
-/// All shapes of a box of at most kMostChecked. Else at least kSampledShapes: corners; the first
-/// and the last 64 extents of each symbol, which have all remainders by 2 to 64; where each of
-/// `extents` (formulas whose variable i is symbol i) changes to 64 successive values at either end,
-/// the shapes on both sides; others, drawn.
-CheckedShapes checked_shapes(const SymbolBox& box, const std::vector<Expr>& extents);
+/// How many shapes of a box are compared.
+struct CheckedCounts {
+  int64_t all = 4096;       // a box of no more shapes: every one
+  int64_t sampled = 512;    // of a larger box at least so many
+  int64_t remainders = 64;  // extents at either end of each symbol, which have all remainders by it
+};
+/// Of a box of these symbols. Where the data decide an extent, formulas are those of a plain count.
+CheckedCounts checked_counts(std::span<const Symbol> symbols);
+/// All shapes of a small box. Else corners; the first and the last extents of each symbol; where
+/// each of `extents` (formulas whose variable i is symbol i) changes to as many successive values
+/// at either end, the shapes on both sides; others, drawn.
+CheckedShapes checked_shapes(const SymbolBox& box,
+                             const std::vector<Expr>& extents,
+                             const CheckedCounts& counts = {});
 
 }  // namespace pruner

@@ -19,6 +19,7 @@ struct Symbol {
   std::string name;              // "seq"
   int64_t min = 1, max = 1;      // what it may be, both included
   std::vector<int64_t> matters;  // where it is to be fast, ascending; empty: everywhere alike
+  bool found = false;            // the data decide it, and not who calls
 };
 
 /// An extent for each of some symbols.

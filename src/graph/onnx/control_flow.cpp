@@ -21,14 +21,57 @@ static Tensor list(std::span<const int64_t> values) {
   return tensor;
 }
 
-static Outputs add_if(const ConstructCall& call) {
-  TRY_ASSIGN(const ValueId condition, call.tensor(0));
-  TRY_ASSIGN(const int64_t truth, call.known(condition, "the condition"));
-  const char* branch = truth != 0 ? "then_branch" : "else_branch";
-  TRY_ASSIGN(const auto chosen, call.graph(branch));
+// The types of tensors that have no elements; empty: some have, or are sequences.
+static std::vector<TensorType> types_of_empty(const ConstructCall& call,
+                                              const std::vector<Entry>& outputs) {
+  std::vector<TensorType> types;
+  for (const Entry& entry : outputs) {
+    const auto* id = std::get_if<ValueId>(&entry);
+    if (id == nullptr || !id->valid() || element_count(call.value(*id).shape) > 0) return {};
+    types.push_back({call.value(*id).dtype, call.value(*id).shape});
+  }
+  return types;
+}
+
+static Outputs add_branch(const ConstructCall& call, bool then) {
+  TRY_ASSIGN(const auto chosen, call.graph(then ? "then_branch" : "else_branch"));
   const auto [graph, scope] = chosen;
   TRY(call.importer.check_operators(*graph));
-  return call.importer.add_body(*graph, *scope, call.name + "/", {});
+  if (!call.importer.known_branch(call.name))
+    return call.importer.add_body(*graph, *scope, call.name + "/", {});
+  const std::set<std::string> needed =
+      call.importer.needed_outputs(call.proto, *graph, call.scope.read, call.scope.prefix);
+  return call.importer.add_body(*graph, *scope, call.name + "/", {}, &needed);
+}
+
+// Where both branches make the same tensors without elements, as behind `if boxes.numel() == 0`,
+// the condition decides nothing: the longer branch is taken, which is right at other extents, too.
+static Result<bool> decides_nothing(const ConstructCall& call,
+                                    bool then,
+                                    const std::vector<Entry>& made) {
+  const std::vector<TensorType> types = types_of_empty(call, made);
+  TRY_ASSIGN(const auto chosen, call.graph(then ? "then_branch" : "else_branch"));
+  TRY_ASSIGN(const auto other, call.graph(then ? "else_branch" : "then_branch"));
+  if (types.empty() || other.first->node_size() <= chosen.first->node_size()) return false;
+  const Outputs tried = add_branch(call, !then);
+  return tried.ok() && types_of_empty(call, *tried) == types;
+}
+
+static Outputs add_if(const ConstructCall& call) {
+  if (const std::optional<bool> known = call.importer.known_branch(call.name))
+    return add_branch(call, *known);
+  TRY_ASSIGN(const ValueId condition, call.tensor(0));
+  TRY_ASSIGN(const int64_t truth, call.known(condition, "the condition"));
+  bool then = truth != 0;
+  TRY_ASSIGN(std::vector<Entry> made, add_branch(call, then));
+  if (!call.importer.reads_found()) return made;
+  TRY_ASSIGN(const bool longer, decides_nothing(call, then, made));
+  if (longer) {
+    then = !then;
+    TRY_ASSIGN(made, add_branch(call, then));
+  }
+  call.importer.note_branch(call.name, then);
+  return made;
 }
 
 // Tensors of one shape along a new axis.

@@ -46,10 +46,8 @@ static Result<Unit> bind_name(const std::string& name, Entry entry, NameScope& s
   return Error("value \"", name, "\" is made twice");
 }
 
-// A node of a graph in another, or a call, as names of what it makes begin.
 static std::string name_of(const onnx::NodeProto& proto, const NameScope& scope) {
-  if (!proto.name().empty()) return scope.prefix + proto.name();
-  return scope.prefix + (proto.output_size() > 0 ? proto.output(0) : proto.op_type());
+  return scope.prefix + inner_name(proto);
 }
 
 static std::string node_text(const onnx::NodeProto& proto, const NameScope& scope) {
@@ -108,22 +106,30 @@ Result<const Importer::Body*> Importer::body_of(const NodeList& nodes,
   if (!fresh) return &body;
   TRY_ASSIGN(body.order, node_order(nodes));
   for (const onnx::NodeProto& node : nodes) add_reads(node, body.reads);
+  body.outputs.insert(outputs.begin(), outputs.end());
   body.reads.insert(outputs.begin(), outputs.end());
   return &body;
 }
 
-Result<Unit> Importer::add_nodes(const NodeList& nodes, const Body& body, NameScope& scope) {
+Result<Unit> Importer::add_nodes(const NodeList& nodes,
+                                 const Body& body,
+                                 NameScope& scope,
+                                 const std::set<std::string>* needed) {
   if (scope.depth > kDeepest)
     return Error("graphs and functions lie more than ", kDeepest, " deep in each other");
-  for (const int i : body.order) TRY(add_node(nodes[i], body, scope));
+  std::vector<int> order = body.order;
+  if (options_.part != nullptr) {
+    const std::set<std::string>& outputs = needed != nullptr ? *needed : body.outputs;
+    order = needed_nodes(nodes, order, outputs, scope.prefix, scope.read);
+  }
+  for (const int i : order) TRY(add_node(nodes[i], body, scope));
   return Unit{};
 }
 
-Result<std::vector<Entry>> Importer::inputs_of(const onnx::NodeProto& proto,
-                                               const NameScope& scope) const {
+Result<std::vector<Entry>> Importer::inputs_of(const onnx::NodeProto& proto, NameScope& scope) {
   std::vector<Entry> inputs;
   for (const std::string& name : proto.input()) {
-    const Entry* entry = name.empty() ? nullptr : scope.find(name);
+    const Entry* entry = name.empty() ? nullptr : find(name, scope);
     if (!name.empty() && entry == nullptr) {
       return Error(node_text(proto, scope),
                    ": input \"",
@@ -141,7 +147,11 @@ static bool is_sequence(const Entry& entry) {
 
 Result<Unit> Importer::add_node(const onnx::NodeProto& proto, const Body& body, NameScope& scope) {
   if (scope.depth > 0) TRY(count_unfolded());
-  TRY_ASSIGN(std::vector<Entry> inputs, inputs_of(proto, scope));
+  std::vector<Entry> inputs;
+  // Nobody asks for the condition of an If whose branch is known.
+  if (proto.op_type() != "If" || !known_branch(name_of(proto, scope))) {
+    TRY_ASSIGN(inputs, inputs_of(proto, scope));
+  }
   const ModelFunction* function = file_.functions().find(proto);
   // An Identity of a sequence is no node: as an Optional it hands on what it gets.
   const bool handed_on = proto.op_type() == "Identity" && !inputs.empty() && is_sequence(inputs[0]);
@@ -152,7 +162,9 @@ Result<Unit> Importer::add_node(const onnx::NodeProto& proto, const Body& body, 
                  ? call_function(proto, *function, std::move(inputs), scope)
                  : construct->add({*this, proto, scope, name_of(proto, scope), std::move(inputs)}));
   for (int i = 0; i < proto.output_size(); ++i) {
-    if (proto.output(i).empty()) continue;
+    const bool given =
+        options_.part != nullptr && options_.part->given.contains(scope.prefix + proto.output(i));
+    if (proto.output(i).empty() || given) continue;
     if (static_cast<size_t>(i) >= outputs.size())
       return Error(node_text(proto, scope), " has only ", outputs.size(), " outputs");
     TRY(bind_name(proto.output(i), outputs[static_cast<size_t>(i)], scope));
@@ -178,7 +190,10 @@ Result<Unit> Importer::add_operator(const onnx::NodeProto& proto,
   while (outputs > 1 && !body.reads.contains(proto.output(outputs - 1))) --outputs;
   if (outputs == 0) return error("makes nothing");
   for (int i = 0; i < outputs; ++i) {
-    TRY_ASSIGN(const ValueId id, define(proto.output(i), scope));
+    // What is given beside what is computed keeps its name, and this output gets none.
+    const bool given =
+        options_.part != nullptr && options_.part->given.contains(scope.prefix + proto.output(i));
+    TRY_ASSIGN(const ValueId id, define(given ? "" : proto.output(i), scope));
     node.outputs.push_back(id);
   }
   Result<Attributes> attributes = attributes_of(proto, scope);
@@ -216,15 +231,20 @@ Result<Unit> Importer::infer(Node old, int64_t opset) {
 }
 
 Result<Unit> Importer::append(Node node, int64_t opset) {
-  size_t first = graph_.nodes.size();
-  const Node read{node.op, node.name, node.inputs, node.outputs, {}};
+  const std::optional<ValueId> k = find_all(node);
+  const size_t begin = graph_.nodes.size();
+  const Node read{node.op, node.name, node.inputs, node.outputs, node.attributes};
   if (const Result<Unit> made = append_call(graph_, std::move(node), opset); !made.ok()) {
     // Extents that do not fit may be those of values that only a part is used of.
     const std::optional<std::string> maker = finder_of(graph_, read);
     return maker ? reads_found_values(graph_, read, *maker) : made.error();
   }
   made_by_.resize(graph_.values.size(), -1);
-  for (; first < graph_.nodes.size(); ++first) fold(first);
+  for (size_t n = begin; n < graph_.nodes.size(); ++n) {
+    fold(n);
+    if (reads_found()) TRY(add_found(n));
+  }
+  if (k) TRY(add_first(read, *k, begin));
   return Unit{};
 }
 
@@ -268,7 +288,8 @@ Result<std::vector<Entry>> Importer::outputs_of(std::span<const std::string> nam
 Result<std::vector<Entry>> Importer::add_body(const onnx::GraphProto& graph,
                                               const NameScope& outer,
                                               const std::string& prefix,
-                                              std::vector<Entry> inputs) {
+                                              std::vector<Entry> inputs,
+                                              const std::set<std::string>* needed) {
   TRY(count_unfolded());
   NameScope scope{outer.frame, &outer, prefix, outer.depth + 1};
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -277,7 +298,9 @@ Result<std::vector<Entry>> Importer::add_body(const onnx::GraphProto& graph,
   const std::vector<std::string> outputs = names_in(graph.output());
   TRY_ASSIGN(const Body* body, body_of(graph.node(), outputs));
   TRY(add_initializers(graph, scope));
-  TRY(add_nodes(graph.node(), *body, scope));
+  TRY(add_nodes(graph.node(), *body, scope, needed));
+  for (const std::string& name : outputs)
+    if (needed != nullptr && !needed->contains(name)) scope.names.try_emplace(name, ValueId{});
   return outputs_of(outputs, scope);
 }
 
@@ -339,6 +362,7 @@ Result<Unit> Importer::add_outputs(const NameScope& scope) {
 Result<Graph> Importer::run() {
   const onnx::GraphProto& graph = model_.graph();
   graph_.name = graph.name();
+  if (options_.part != nullptr) return run_part();
   TRY_ASSIGN(const int64_t opset, check_versions(model_));
   // First of all, so that the error lists every operator that is missing.
   TRY(check_operators(graph));

@@ -38,21 +38,38 @@ class Importer {
                                    const std::string& name,
                                    size_t outputs = 1);
   /// The outputs of a graph within the graph of `outer`. What it makes is named after `prefix`.
+  /// `needed`: names of those that are read, where a part is imported; the others are not there.
+  /// Null: all are.
   Result<std::vector<Entry>> add_body(const onnx::GraphProto& body,
                                       const NameScope& outer,
                                       const std::string& prefix,
-                                      std::vector<Entry> inputs);
+                                      std::vector<Entry> inputs,
+                                      const std::set<std::string>* needed = nullptr);
   /// An error when so many more nodes would be more than anybody can compile.
   Result<Unit> check_unfolded(int64_t more) const;
   /// Every operator of `graph` that is not supported, with its nodes; what an If may not choose is
   /// left for the time when it is chosen.
   Result<Unit> check_operators(const onnx::GraphProto& graph) const;
+  /// Whether what the data find may be read.
+  bool reads_found() const { return options_.found != nullptr; }
+  /// The outputs of a node's graph that are the node's outputs `names`, or wanted.
+  std::set<std::string> needed_outputs(const onnx::NodeProto& node,
+                                       const onnx::GraphProto& body,
+                                       const std::set<std::string>& names,
+                                       const std::string& prefix) const;
+  /// The branch that the If of a name is known to take; nullopt: its condition says.
+  std::optional<bool> known_branch(const std::string& name) const {
+    if (options_.part == nullptr || !options_.part->branches.contains(name)) return std::nullopt;
+    return options_.part->branches.at(name);
+  }
+  void note_branch(const std::string& name, bool then) { graph_.branches[name] = then; }
 
  private:
   /// A list of nodes in the order in which they are read, and the names that are read at all.
   struct Body {
     std::vector<int> order;
     std::set<std::string> reads;
+    std::set<std::string> outputs;  // of the graph
   };
 
   // In inputs.cpp:
@@ -77,9 +94,12 @@ class Importer {
                                bool of_main_graph,
                                NameScope& scope);
   Result<Unit> add_initializers(const onnx::GraphProto& graph, NameScope& scope);
-  Result<Unit> add_nodes(const NodeList& nodes, const Body& body, NameScope& scope);
+  Result<Unit> add_nodes(const NodeList& nodes,
+                         const Body& body,
+                         NameScope& scope,
+                         const std::set<std::string>* needed = nullptr);
   Result<Unit> add_node(const onnx::NodeProto& proto, const Body& body, NameScope& scope);
-  Result<std::vector<Entry>> inputs_of(const onnx::NodeProto& proto, const NameScope& scope) const;
+  Result<std::vector<Entry>> inputs_of(const onnx::NodeProto& proto, NameScope& scope);
   Result<Unit> add_operator(const onnx::NodeProto& proto,
                             const Body& body,
                             std::span<const Entry> inputs,
@@ -92,6 +112,26 @@ class Importer {
                                         const NameScope& scope) const;
   Result<Unit> infer(Node node, int64_t opset);
   Result<Unit> append(Node node, int64_t opset);
+  // In part.cpp:
+  Result<Graph> run_part();
+  const Entry* find(const std::string& name, NameScope& scope);
+  std::shared_ptr<const PartNodes> part_nodes();
+  bool is_wanted(const std::string& name) const;
+  bool wants_inside(const std::string& prefix) const;
+  std::vector<int> needed_nodes(const NodeList& nodes,
+                                std::span<const int> order,
+                                std::set<std::string> names,
+                                const std::string& prefix,
+                                std::set<std::string>& reads) const;
+  void add_needed_reads(const onnx::NodeProto& node,
+                        const std::string& prefix,
+                        std::set<std::string>& names) const;
+  // In found.cpp:
+  std::optional<std::string> found_symbol(const Node& finder);
+  Result<Unit> add_found(size_t number);
+  Result<ValueId> count_found(const Node& finder, ValueId room);
+  std::optional<ValueId> find_all(Node& node);
+  Result<Unit> add_first(const Node& top_k, ValueId k, size_t first);
   void fold(size_t number);
   void evaluate(ValueId id);
   Result<Unit> add_outputs(const NameScope& scope);
@@ -100,6 +140,8 @@ class Importer {
   const onnx::ModelProto& model_;  // the file's
   const NetworkOptions& options_;
   Graph graph_;
+  std::map<std::string, std::string> found_symbols_;  // by what finds and where
+  std::map<std::string, ValueId> given_;              // values of a part that are inputs
   std::map<const NodeList*, Body> bodies_;
   // By value: the node that makes it of constants, not evaluated yet; else -1.
   std::vector<int> made_by_;

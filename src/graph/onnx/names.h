@@ -4,6 +4,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <map>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -37,6 +38,7 @@ struct NameScope {
   std::string prefix;  // of names in what is made: "layer1/loop/3/"
   int depth = 0;       // graphs and calls around it
   std::map<std::string, Entry> names = {};
+  std::set<std::string> read = {};  // where a part is imported: the names that its nodes read
 
   /// Null where nothing has the name.
   const Entry* find(const std::string& name) const {
@@ -52,6 +54,12 @@ std::vector<std::string> names_in(const auto& values) {
   std::vector<std::string> names;
   for (const auto& value : values) names.push_back(value.name());
   return names;
+}
+
+/// As names of what a node of a graph in another, or a call, makes begin.
+inline std::string inner_name(const onnx::NodeProto& node) {
+  if (!node.name().empty()) return node.name();
+  return node.output_size() > 0 ? node.output(0) : node.op_type();
 }
 
 /// A node's attribute, or what the call of its function gave for it; no proto where there is none.

@@ -13,6 +13,14 @@ Result<std::shared_ptr<ParsedModel>> ParsedModel::of(std::shared_ptr<const onnx:
       new ParsedModel(std::move(proto), std::move(functions), std::move(files)));
 }
 
+std::shared_ptr<const PartNodes> ParsedModel::part(const std::string& key,
+                                                   const std::function<PartNodes()>& find) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const PartNodes>& known = parts_[key];
+  if (known == nullptr) known = std::make_shared<const PartNodes>(find());
+  return known;
+}
+
 Result<Tensor> ParsedModel::tensor_of(const onnx::TensorProto& message, bool is_initializer) {
   const std::lock_guard lock(mutex_);
   if (const auto known = tensors_.find(&message); known != tensors_.end()) return known->second;

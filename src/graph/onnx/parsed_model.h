@@ -1,15 +1,23 @@
 // A parsed ONNX model with the files beside it: what imports at several shapes may share.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "graph/onnx/external_data.h"
 #include "graph/onnx/model_functions.h"
 #include "tensor/tensor.h"
 
 namespace pruner {
+
+/// Nodes of the main graph that a part of it consists of, in order, and the names that they read.
+struct PartNodes {
+  std::vector<int> order;
+  std::set<std::string> read;
+};
 
 /// Several threads may import from one model at once.
 class ParsedModel {
@@ -25,6 +33,10 @@ class ParsedModel {
   /// initializer of the main graph, the tensor is a view of its bytes.
   Result<Tensor> tensor_of(const onnx::TensorProto& message, bool is_initializer);
 
+  /// The nodes of the part that `key` stands for, which are found once.
+  std::shared_ptr<const PartNodes> part(const std::string& key,
+                                        const std::function<PartNodes()>& find);
+
  private:
   ParsedModel(std::shared_ptr<const onnx::ModelProto> proto,
               ModelFunctions functions,
@@ -36,6 +48,7 @@ class ParsedModel {
   std::mutex mutex_;
   ExternalData files_;
   std::map<const onnx::TensorProto*, Tensor> tensors_;  // views: nobody writes to them
+  std::map<std::string, std::shared_ptr<const PartNodes>> parts_;
 };
 
 }  // namespace pruner

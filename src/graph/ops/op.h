@@ -160,6 +160,9 @@ struct GraphOp {
   }
 };
 
+/// The part of a value that is used, of what has room for all (graph/found_values.h).
+inline constexpr const char* kFound = "pruner::Found";
+
 /// Every operator, sorted by name.
 std::span<const GraphOp> graph_ops();
 /// Null when there is none of that name.

@@ -179,6 +179,16 @@ Tensor evaluate_constant(const OpCall& call) {
   return out;
 }
 
+// The part of input 0 that is used: `extent` of an axis. An import takes any extent, to see what
+// follows from it, but none where there is nothing.
+static Types infer_found(const OpCall& call) {
+  TRY_ASSIGN(const int64_t axis, call.axis("axis", 0, call.rank()));
+  TensorType part = call.type(0);
+  int64_t& extent = part.shape[axis];
+  if (extent > 0) extent = call.integer("extent", extent);
+  return {{part}};
+}
+
 // clang-format off
 static constexpr GraphOp kShapeOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
@@ -192,6 +202,7 @@ static constexpr GraphOp kShapeOps[] = {
     GraphOp{"Size", kConstant, 1, 1, "", infer_size, nullptr},
     GraphOp{"Squeeze", kAlias, 1, 2, "", infer_squeeze, nullptr}.moved("axes:1"),
     GraphOp{"Unsqueeze", kAlias, 2, 2, "", infer_unsqueeze, nullptr}.moved("axes:1"),
+    GraphOp{kFound, kOpaque, 1, 2, "axis:i extent:i symbol:s", infer_found, nullptr}.with(kTakesCodes),
 };
 // clang-format on
 

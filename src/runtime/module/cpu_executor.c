@@ -20,7 +20,7 @@ struct PrunerModule {
   const unsigned char* weights; /* the plan's, or their copy */
   unsigned char* arena;         /* plan's arena_bytes: activations and workspaces */
   void** args;                  /* of the kernel that runs */
-  int64_t* values;              /* of plan_number(), at the shapes of the last run */
+  int64_t* values;              /* the plan's num_values, at the shapes of the last run */
 };
 
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -112,7 +112,7 @@ static PrunerModule* create(int32_t threads) {
       for (int64_t s = 0; s < phase->shapes[i].num_steps; s++)
         num_args = max(num_args, phase->shapes[i].steps[s].num_args + 1);
   }
-  const int64_t num_values = pruner_plan.num_symbols + pruner_plan.num_formulas;
+  const int64_t num_values = pruner_plan.num_values;
   if (threads <= 0) threads = (int32_t)pruner_plan.threads;
   PrunerModule* module = calloc(1, sizeof *module);
   if (module != NULL) {
@@ -124,6 +124,7 @@ static PrunerModule* create(int32_t threads) {
         module->pool != NULL) {
       module->weights = take_weights();
       memset(module->arena, 0, (size_t)pruner_plan.state_bytes);
+      memset(module->values, -1, (size_t)max(num_values, 1) * sizeof *module->values);
       return module;
     }
     destroy(module);
@@ -137,6 +138,7 @@ static PrunerModule* create(int32_t threads) {
 /* One run: the instance, the numbers of its shapes and the caller's tensors. */
 typedef struct {
   PrunerModule* module;
+  int64_t num_symbols;
   const int64_t* values;
   const void* const* inputs;
   void* const* outputs;
@@ -162,9 +164,9 @@ static int check_indices(const Run* run, const PlanStep* step) {
 }
 
 /* There is one for each shape that the step is run at. */
-static PrunerKernel kernel_for(const PlanStep* step, const int64_t* values) {
+static PrunerKernel kernel_for(const PlanStep* step, const int64_t* values, int64_t symbols) {
   const PlanKernel* kernel = step->kernels;
-  if (pruner_plan.num_symbols == 1) {
+  if (symbols == 1) {
     /* Without a branch that depends on the extent: none is foreseen wrongly. */
     for (int64_t left = step->num_kernels; left > 1;) {
       const int64_t half = left / 2;
@@ -173,7 +175,7 @@ static PrunerKernel kernel_for(const PlanStep* step, const int64_t* values) {
     }
     return kernel->kernel;
   }
-  while (!pruner_in_box(kernel->box, values)) kernel++;
+  while (!pruner_in_box(kernel->box, values, symbols)) kernel++;
   return kernel->kernel;
 }
 
@@ -182,7 +184,8 @@ static void run_step(const Run* run, const PlanStep* step) {
   PrunerModule* module = run->module;
   for (int64_t a = 0; a < step->num_args; a++) module->args[a] = resolve(run, &step->args[a]);
   module->args[step->num_args] = (void*)run->values;
-  kernel_for(step, run->values)(module->args, module->arena + step->workspace, module->pool);
+  kernel_for(step, run->values, run->num_symbols)(
+      module->args, module->arena + step->workspace, module->pool);
 }
 
 static int32_t run_steps(const Run* run, const PlanShapes* shapes, double* seconds) {
@@ -205,12 +208,13 @@ static int32_t run_steps(const Run* run, const PlanShapes* shapes, double* secon
 
 /* The pool's threads take the mode of the calling one, which gets its own back in any case. */
 static int32_t run_shapes(PrunerModule* module,
+                          const PlanPhase* phase,
                           const PlanShapes* shapes,
                           const int64_t* values,
                           const void* const* inputs,
                           void* const* outputs,
                           double* seconds) {
-  const Run run = {module, values, inputs, outputs};
+  const Run run = {module, phase->num_symbols, values, inputs, outputs};
   if (!pruner_plan.flushes_denormals) return run_steps(&run, shapes, seconds);
   const uint64_t callers = pruner_float_mode();
   pruner_set_float_mode(pruner_flushing(callers));

@@ -13,6 +13,7 @@ typedef struct PlanExecutor {
   /* 0: done. `values`: of plan_number(), NULL where there are no symbols. `seconds`: NULL, or one
      number for each step, written by a profiled run. */
   int32_t (*run)(PrunerModule* module,
+                 const PlanPhase* phase,
                  const PlanShapes* shapes,
                  const int64_t* values,
                  const void* const* inputs,
@@ -20,7 +21,7 @@ typedef struct PlanExecutor {
                  double* seconds);
   /* Of a CPU: the arena, whose first bytes hold the states; NULL on a GPU, which has none. */
   unsigned char* (*arena)(const PrunerModule* module);
-  /* Of a CPU: room for an instance's values of plan_number(), zeros at first; NULL on a GPU. */
+  /* Of a CPU: room for the plan's num_values, none of an extent at first; NULL on a GPU. */
   int64_t* (*values)(const PrunerModule* module);
   /* Of a GPU: pruner_module_time_kernels(); NULL on a CPU. */
   int32_t (*time_kernels)(PrunerModule* module, double* seconds);

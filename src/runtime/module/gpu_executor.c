@@ -435,13 +435,14 @@ static int check_inputs(const void* const* inputs) {
 }
 
 static int32_t run_shapes(PrunerModule* module,
+                          const PlanPhase* phase,
                           const PlanShapes* shapes,
                           const int64_t* values,
                           const void* const* inputs,
                           void* const* outputs,
                           double* seconds) {
   (void)shapes; /* those that were recorded */
-  (void)values;
+  (void)phase, (void)values;
   const GpuDriver* driver = pruner_plan.driver;
   if (!check_inputs(inputs)) return 1;
   if (!driver->enter(module->device)) return 1;

@@ -7,6 +7,7 @@
 
 #include "runtime/module/executor.h"
 #include "runtime/module/fail.h"
+#include "runtime/module/pipeline.h"
 #include "runtime/module/plan.h"
 
 double pruner_now(void) {
@@ -18,14 +19,19 @@ double pruner_now(void) {
 int32_t pruner_module_abi(void) { return (int32_t)pruner_plan.abi; }
 const char* pruner_module_error(void) { return pruner_failure(); }
 
-int32_t pruner_module_num_phases(void) { return (int32_t)pruner_plan.num_phases; }
+/* The stages of a pipeline are one phase. */
+int32_t pruner_module_num_phases(void) {
+  return pruner_plan.pipeline != NULL ? 1 : (int32_t)pruner_plan.num_phases;
+}
 
 const PrunerPhase* pruner_module_phase(int32_t index) {
-  return index >= 0 && index < pruner_plan.num_phases ? &pruner_plan.phases[index].spec : NULL;
+  if (index < 0 || index >= pruner_module_num_phases()) return NULL;
+  return pruner_plan.pipeline != NULL ? &pruner_plan.pipeline->spec
+                                      : &pruner_plan.phases[index].spec;
 }
 
 /* There is always one. */
-static const PrunerPhase* first_phase(void) { return &pruner_plan.phases[0].spec; }
+static const PrunerPhase* first_phase(void) { return pruner_module_phase(0); }
 
 int32_t pruner_module_num_inputs(void) { return (int32_t)first_phase()->num_inputs; }
 int32_t pruner_module_num_outputs(void) { return (int32_t)first_phase()->num_outputs; }
@@ -78,23 +84,29 @@ int32_t pruner_module_threads(const PrunerModule* module) {
 
 /* NULL: there is none, as has been said. */
 static const PlanPhase* phase_of(int32_t phase) {
-  if (phase >= 0 && phase < pruner_plan.num_phases) return &pruner_plan.phases[phase];
-  pruner_fail("there is no phase %d; the module has %d", phase, (int)pruner_plan.num_phases);
+  if (phase >= 0 && phase < pruner_module_num_phases()) return &pruner_plan.phases[phase];
+  pruner_fail("there is no phase %d; the module has %d", phase, pruner_module_num_phases());
   return NULL;
 }
 
-int32_t pruner_module_num_symbols(void) { return (int32_t)pruner_plan.num_symbols; }
+int32_t pruner_module_num_symbols(void) {
+  return pruner_plan.pipeline != NULL ? 0 : (int32_t)pruner_plan.phases[0].num_symbols;
+}
 
 const PrunerSymbol* pruner_module_symbol(int32_t index) {
-  return index >= 0 && index < pruner_plan.num_symbols ? &pruner_plan.symbols[index] : NULL;
+  return index >= 0 && index < pruner_module_num_symbols() ? &pruner_plan.phases[0].symbols[index]
+                                                           : NULL;
 }
 
 /* "batch=3, seq=77"; text is cut where there is no more room. */
-static const char* print_extents(const int64_t* extents, char* text, size_t room) {
+static const char* print_extents(const PlanPhase* phase,
+                                 const int64_t* extents,
+                                 char* text,
+                                 size_t room) {
   size_t at = 0;
   text[0] = 0;
-  for (int64_t s = 0; s < pruner_plan.num_symbols && at < room; s++) {
-    const PrunerSymbol* symbol = &pruner_plan.symbols[s];
+  for (int64_t s = 0; s < phase->num_symbols && at < room; s++) {
+    const PrunerSymbol* symbol = &phase->symbols[s];
     const int more = snprintf(
         text + at, room - at, "%s%s=%lld", s == 0 ? "" : ", ", symbol->name, (long long)extents[s]);
     at += more > 0 ? (size_t)more : room;
@@ -104,8 +116,8 @@ static const char* print_extents(const int64_t* extents, char* text, size_t room
 
 /* NULL: the phase does not run at these extents, as has been said. */
 static const PlanShapes* shapes_at(const PlanPhase* phase, const int64_t* extents) {
-  for (int64_t s = 0; s < pruner_plan.num_symbols; s++) {
-    const PrunerSymbol* symbol = &pruner_plan.symbols[s];
+  for (int64_t s = 0; s < phase->num_symbols; s++) {
+    const PrunerSymbol* symbol = &phase->symbols[s];
     if (extents[s] >= symbol->min && extents[s] <= symbol->max) continue;
     pruner_fail("%s is %lld; the module was compiled for %lld to %lld",
                 symbol->name,
@@ -115,20 +127,20 @@ static const PlanShapes* shapes_at(const PlanPhase* phase, const int64_t* extent
     return NULL;
   }
   for (int64_t i = 0; i < phase->num_shapes; i++)
-    if (pruner_in_box(phase->shapes[i].box, extents)) return &phase->shapes[i];
+    if (pruner_in_box(phase->shapes[i].box, extents, phase->num_symbols)) return &phase->shapes[i];
   char asked[256], most[256];
   pruner_fail("the module has no plan for %s; it has one for %s, among others",
-              print_extents(extents, asked, sizeof asked),
-              print_extents(phase->shapes[0].box + pruner_plan.num_symbols, most, sizeof most));
+              print_extents(phase, extents, asked, sizeof asked),
+              print_extents(phase, phase->shapes[0].box + phase->num_symbols, most, sizeof most));
   return NULL;
 }
 
 /* `values`: of plan_number(), as many as the plan has. */
-static void make_values(const int64_t* extents, int64_t* values) {
-  const size_t bytes = (size_t)pruner_plan.num_symbols * sizeof *values;
+static void make_values(const PlanPhase* phase, const int64_t* extents, int64_t* values) {
+  const size_t bytes = (size_t)phase->num_symbols * sizeof *values;
   memcpy(values, extents, bytes);
-  void* args[] = {values + pruner_plan.num_symbols, values};
-  if (pruner_plan.formulas != NULL) pruner_plan.formulas(args, NULL, NULL);
+  void* args[] = {values + phase->num_symbols, values};
+  if (phase->formulas != NULL) phase->formulas(args, NULL, NULL);
 }
 
 static int64_t num_dims(const PrunerTensorSpec* specs, int64_t count) {
@@ -155,10 +167,10 @@ int32_t pruner_module_shapes(int32_t index,
   const PlanPhase* phase = phase_of(index);
   const PlanShapes* shapes = phase == NULL ? NULL : shapes_at(phase, extents);
   if (shapes == NULL) return 1;
-  const int64_t count = pruner_plan.num_symbols + pruner_plan.num_formulas;
+  const int64_t count = phase->num_symbols + phase->num_formulas;
   int64_t* values = malloc((size_t)(count + 1) * sizeof *values);
   if (values == NULL) return !pruner_fail("cannot have memory for %lld numbers", (long long)count);
-  make_values(extents, values);
+  make_values(phase, extents, values);
   const PrunerPhase* spec = &phase->spec;
   write_dims(spec->inputs, spec->num_inputs, phase->input_dims, values, inputs);
   write_dims(spec->outputs, spec->num_outputs, shapes->output_dims, values, outputs);
@@ -184,7 +196,7 @@ static int fit(int32_t index, const int64_t* inputs, const int64_t* extents) {
                          spec->inputs[i].name,
                          (long long)inputs[at],
                          (long long)dims[at],
-                         print_extents(extents, text, sizeof text));
+                         print_extents(&pruner_plan.phases[index], extents, text, sizeof text));
     }
   }
   free(dims);
@@ -195,10 +207,10 @@ int32_t pruner_module_extents(int32_t index, const int64_t* inputs, int64_t* ext
   const PlanPhase* phase = phase_of(index);
   if (phase == NULL) return 1;
   const int64_t count = num_dims(phase->spec.inputs, phase->spec.num_inputs);
-  for (int64_t s = 0; s < pruner_plan.num_symbols; s++) {
+  for (int64_t s = 0; s < phase->num_symbols; s++) {
     int64_t d = 0; /* the first dim that is the symbol itself */
     while (d < count && phase->input_dims[d] != -1 - s) d++;
-    extents[s] = d < count ? inputs[d] : pruner_plan.symbols[s].max;
+    extents[s] = d < count ? inputs[d] : phase->symbols[s].max;
   }
   return !fit(index, inputs, extents);
 }
@@ -215,6 +227,27 @@ int32_t pruner_module_kernels_at(int32_t index,
   return 0;
 }
 
+/* The values of a phase at extents, mostly those of the run before; NULL: it has no symbols. */
+static int64_t* values_at(PrunerModule* module, const PlanPhase* phase, const int64_t* extents) {
+  if (phase->num_symbols == 0) return NULL;
+  int64_t* values = pruner_plan.executor->values(module) + phase->first_value;
+  const size_t bytes = (size_t)phase->num_symbols * sizeof *values;
+  if (memcmp(values, extents, bytes) != 0) make_values(phase, extents, values);
+  return values;
+}
+
+/* A phase at extents for which it has these shapes. */
+static int32_t run_at(PrunerModule* module,
+                      const PlanPhase* phase,
+                      const PlanShapes* shapes,
+                      const int64_t* extents,
+                      const void* const* inputs,
+                      void* const* outputs,
+                      double* seconds) {
+  const int64_t* values = values_at(module, phase, extents);
+  return pruner_plan.executor->run(module, phase, shapes, values, inputs, outputs, seconds);
+}
+
 int32_t pruner_module_run_shaped(PrunerModule* module,
                                  int32_t index,
                                  const int64_t* extents,
@@ -222,16 +255,40 @@ int32_t pruner_module_run_shaped(PrunerModule* module,
                                  void* const* outputs,
                                  double* seconds) {
   const PlanPhase* phase = phase_of(index);
+  if (phase != NULL && pruner_plan.pipeline != NULL)
+    return pruner_run_pipeline(module, inputs, outputs, seconds);
   const PlanShapes* shapes = phase == NULL ? NULL : shapes_at(phase, extents);
   if (shapes == NULL) return 1;
-  int64_t* values = NULL;
-  if (pruner_plan.num_symbols > 0) {
-    values = pruner_plan.executor->values(module);
-    const size_t bytes = (size_t)pruner_plan.num_symbols * sizeof *values;
-    /* Mostly those of the run before. */
-    if (memcmp(values, extents, bytes) != 0) make_values(extents, values);
-  }
-  return pruner_plan.executor->run(module, shapes, values, inputs, outputs, seconds);
+  return run_at(module, phase, shapes, extents, inputs, outputs, seconds);
+}
+
+int pruner_stage_inputs(PrunerModule* module,
+                        int64_t stage,
+                        const int64_t* extents,
+                        int64_t* dims) {
+  const PlanPhase* phase = &pruner_plan.phases[stage];
+  if (shapes_at(phase, extents) == NULL) return 0;
+  const int64_t* values = values_at(module, phase, extents);
+  write_dims(phase->spec.inputs, phase->spec.num_inputs, phase->input_dims, values, dims);
+  return 1;
+}
+
+int32_t pruner_run_stage(PrunerModule* module,
+                         int64_t stage,
+                         const int64_t* extents,
+                         const void* const* inputs,
+                         void* const* outputs,
+                         double* seconds,
+                         int64_t* output_dims) {
+  const PlanPhase* phase = &pruner_plan.phases[stage];
+  const PlanShapes* shapes = shapes_at(phase, extents);
+  if (shapes == NULL) return 1;
+  double* const own = seconds == NULL ? NULL : seconds + shapes->first_kernel;
+  if (run_at(module, phase, shapes, extents, inputs, outputs, own) != 0) return 1;
+  const int64_t* values = values_at(module, phase, extents);
+  const PrunerPhase* spec = &phase->spec;
+  write_dims(spec->outputs, spec->num_outputs, shapes->output_dims, values, output_dims);
+  return 0;
 }
 
 /* At the greatest shape. */
@@ -243,8 +300,14 @@ int32_t pruner_module_run_phase(PrunerModule* module,
   const PlanPhase* phase = phase_of(index);
   if (phase == NULL) return 1;
   const int64_t* greatest =
-      pruner_plan.num_symbols == 0 ? NULL : phase->shapes[0].box + pruner_plan.num_symbols;
+      phase->num_symbols == 0 ? NULL : phase->shapes[0].box + phase->num_symbols;
   return pruner_module_run_shaped(module, index, greatest, inputs, outputs, seconds);
+}
+
+int32_t pruner_module_output_dims(const PrunerModule* module, int64_t* dims) {
+  if (pruner_plan.pipeline == NULL) return 1;
+  pruner_pipeline_output_dims(module, dims);
+  return 0;
 }
 
 int32_t pruner_module_run_profiled(PrunerModule* module,
@@ -327,6 +390,7 @@ const PrunerModuleApi* pruner_module_api(void) {
       pruner_module_checked,
       pruner_module_numerics,
       pruner_module_time_kernels,
+      pruner_module_output_dims,
   };
   return &api;
 }

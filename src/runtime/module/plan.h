@@ -14,9 +14,13 @@ static inline int64_t plan_number(const int64_t* values, int64_t number) {
   return number >= 0 ? number : values[-1 - number];
 }
 
-/* Whether the extents that `values` begins with lie in a box: the least of each symbol, then the
-   greatest; NULL is every shape's. */
-static inline int pruner_in_box(const int64_t* box, const int64_t* values);
+/* Whether the extents that `values` begins with, one a symbol, lie in a box: the least of each
+   symbol, then the greatest; NULL is every shape's. */
+static inline int pruner_in_box(const int64_t* box, const int64_t* values, int64_t symbols) {
+  for (int64_t s = 0; box != NULL && s < symbols; s++)
+    if (values[s] < box[s] || values[s] > box[symbols + s]) return 0;
+  return 1;
+}
 
 /* An instance's activations, the module's weights, the caller's tensors, the numbers of
    plan_number(). */
@@ -103,7 +107,52 @@ typedef struct {
   int64_t num_shapes;
   const PlanShapes* shapes;  /* the first one's kernels are those of the spec */
   const int64_t* input_dims; /* as output_dims */
+  int64_t num_symbols;
+  const PrunerSymbol* symbols;
+  int64_t num_formulas;
+  PrunerKernel formulas; /* of an argument for as many numbers and one with the extents; or NULL */
+  int64_t first_value;   /* where the values of plan_number() are among the plan's num_values */
 } PlanPhase;
+
+/* What the stages of a network hand on, where the data decide extents (graph/pipeline.h). */
+typedef struct {
+  PrunerTensorSpec spec; /* with all that there is room for */
+  int64_t element_bytes;
+  int64_t input;     /* number of the caller's tensor that it is, or -1 */
+  int64_t offset;    /* else in the arena */
+  int64_t first_dim; /* where its dims are among the plan's num_values */
+} PlanTensor;
+
+/* Numbers of tensors, and a place among the plan's num_values for the extent. */
+typedef struct {
+  int64_t room, part, count, axis, symbol;
+} PlanFound;
+typedef struct {
+  int64_t num_parts;
+  const int64_t* parts;
+  int64_t whole, axis, symbol;
+} PlanJoin;
+
+/* The phase of the same number. */
+typedef struct {
+  const int64_t* symbols; /* places of their extents among the plan's num_values */
+  const int64_t* inputs;  /* tensors */
+  const int64_t* outputs;
+  int64_t num_found;
+  const PlanFound* found;
+  int64_t num_joins;
+  const PlanJoin* joins;
+} PlanStage;
+
+typedef struct {
+  PrunerPhase spec; /* of all stages together */
+  int64_t num_tensors;
+  const PlanTensor* tensors;
+  const PlanStage* stages;
+  const int64_t* outputs; /* tensors */
+  int64_t num_symbols;
+  int64_t first_symbol; /* where their extents are among the plan's num_values */
+} PlanPipeline;
 
 /* A tensor that an instance keeps. */
 typedef struct {
@@ -141,22 +190,13 @@ typedef struct {
   const PrunerTensorSpec* states;
   const PlanState* state_places; /* one a state */
   int64_t num_codes;
-  const PlanCode* codes; /* of a GPU */
-  int64_t num_symbols;
-  const PrunerSymbol* symbols;
-  int64_t num_formulas;
-  PrunerKernel formulas; /* of an argument for as many numbers and one with the extents; or NULL */
-  const char* checked;   /* pruner_module_checked() */
-  const char* numerics;  /* pruner_module_numerics() */
+  const PlanCode* codes;        /* of a GPU */
+  const PlanPipeline* pipeline; /* whose stages the phases are; NULL: they are the caller's */
+  int64_t num_values;           /* that an instance has room for */
+  const char* checked;          /* pruner_module_checked() */
+  const char* numerics;         /* pruner_module_numerics() */
 } PrunerPlan;
 
 extern const PrunerPlan pruner_plan __attribute__((visibility("hidden")));
-
-static inline int pruner_in_box(const int64_t* box, const int64_t* values) {
-  const int64_t count = box == NULL ? 0 : pruner_plan.num_symbols;
-  for (int64_t s = 0; s < count; s++)
-    if (values[s] < box[s] || values[s] > box[count + s]) return 0;
-  return 1;
-}
 
 #endif /* PRUNER_RUNTIME_MODULE_PLAN_H_ */

@@ -1,0 +1,133 @@
+"""Object detectors of torchvision beside ONNX Runtime: the same boxes, and the time.
+
+    python3 bench/detectors.py ssdlite320_mobilenet_v3_large retinanet_resnet50_fpn [--size 320] [--export-only]
+
+Each model is exported by torch.onnx (the TorchScript exporter: torch.export refuses these models) with weights drawn
+by seed. The weights of the last layers are scaled so that scores spread and boxes are found. Both programs get the same
+files and images; runs alternate and the median counts. It needs torch, torchvision, onnx and onnxruntime; exported
+files stay in --work-dir. The exit status is 1 where a shape or a value differs by more than 1 % of the largest.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# Factors of the weights of the last layers, with which drawn weights find boxes of different scores.
+SCALES = {
+    "ssdlite320_mobilenet_v3_large": 5,
+    "ssd300_vgg16": 1,
+    "retinanet_resnet50_fpn": 2,
+    "fcos_resnet50_fpn": 2,
+    "fasterrcnn_resnet50_fpn": 3,
+    "fasterrcnn_mobilenet_v3_large_320_fpn": 100,
+}
+SCORES = ("cls_logits", "cls_score", "classification_head.module_list")
+REGRESSIONS = ("bbox_pred", "bbox_reg", "regression_head.module_list")
+
+
+def export(name: str, size: int, path: str) -> None:
+    import torch
+    from torchvision.models import detection
+
+    torch.manual_seed(0)
+    sizes = {} if name.startswith("ssd") else {"min_size": size, "max_size": size}
+    model = getattr(detection, name)(weights=None, weights_backbone=None, **sizes).eval()
+    with torch.no_grad():
+        for label, weight in model.named_parameters():
+            of_scores = any(part in label for part in SCORES)
+            if of_scores and weight.dim() > 1:
+                weight.mul_(SCALES[name])
+            elif of_scores:
+                weight.copy_(0.3 * torch.randn_like(weight) - (2 if "rpn" not in label and "logits" in label else 0))
+            elif any(part in label for part in REGRESSIONS) and weight.dim() > 1:
+                weight.mul_(4)
+    image = [torch.rand(3, size, size)]
+    torch.onnx.export(model, (image,), path, dynamo=False, opset_version=17, input_names=["image"])
+
+
+def images(shape, count: int):
+    """Noise, smooth ones and an empty one."""
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        noise = rng.random(shape, dtype=np.float32)
+        smooth = 0.5 + 0.1 * np.cumsum(rng.standard_normal(shape), axis=2)
+        yield [noise, np.clip(smooth, 0, 1).astype(np.float32), np.zeros(shape, np.float32)][seed % 3]
+
+
+def difference(ours, theirs) -> str:
+    """Where the outputs differ; empty: nowhere."""
+    for place, (a, b) in enumerate(zip(ours, theirs)):
+        if a.shape != b.shape:
+            return f"output {place} is {a.shape}, expected {b.shape}"
+        if a.size and np.abs(a.astype(np.float64) - b).max() > 1e-2 * max(1, np.abs(b).max()):
+            return f"output {place} differs by {np.abs(a.astype(np.float64) - b).max():.3g}"
+    return ""
+
+
+def compare(name: str, path: str, options) -> bool:
+    import onnxruntime
+
+    sys.path.insert(0, os.path.join(ROOT, "python"))
+    import pruner
+
+    module_path = os.path.splitext(path)[0] + ".so"
+    start = time.perf_counter()
+    command = [options.pruner, "compile", path, "-o", module_path, "--quiet", "--threads", str(options.threads)]
+    if subprocess.run(command).returncode != 0:
+        print(f"{name}\trefused")
+        return False
+    compile_s = time.perf_counter() - start
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = options.threads
+    session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
+    module = pruner.Module(module_path, options.threads)
+    wrong, found, times = [], [], {"ours": [], "theirs": []}
+    for number, image in enumerate(images(module.inputs[0].shape, options.images)):
+        runs = {"ours": lambda: module(image), "theirs": lambda: session.run(None, {"image": image})}
+        outputs = {who: run() for who, run in runs.items()}
+        found.append(str(len(outputs["theirs"][0])))
+        differs = difference(outputs["ours"], outputs["theirs"])
+        if differs:
+            wrong.append(f"image {number}: {differs}")
+        for turn in range(options.runs):
+            for who in sorted(runs, reverse=turn % 2 == 1):
+                start = time.perf_counter()
+                runs[who]()
+                times[who].append(time.perf_counter() - start)
+    ours, theirs = (float(np.median(times[who])) * 1e3 for who in ("ours", "theirs"))
+    print(
+        f"{name}\tcompiled in {compile_s:.0f} s\t{ours:.1f} ms\tONNX Runtime {theirs:.1f} ms\tratio {ours / theirs:.2f}"
+        f"\tboxes {','.join(found)}\t{'; '.join(wrong) or 'right'}"
+    )
+    return not wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", default=list(SCALES))
+    parser.add_argument("--size", type=int, default=160, help="rows and columns of the images")
+    parser.add_argument("--images", type=int, default=6)
+    parser.add_argument("--runs", type=int, default=10, help="of each image")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--work-dir", default=os.path.join(ROOT, "build", "detectors"))
+    parser.add_argument("--pruner", default=os.path.join(ROOT, "build", "release", "pruner"))
+    parser.add_argument("--export-only", action="store_true")
+    options = parser.parse_args()
+    os.makedirs(options.work_dir, exist_ok=True)
+    right = True
+    for name in options.models:
+        path = os.path.join(options.work_dir, f"{name}_{options.size}.onnx")
+        if not os.path.exists(path):
+            export(name, options.size, path)
+        if not options.export_only:
+            right &= compare(name, path, options)
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

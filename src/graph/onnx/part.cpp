@@ -1,0 +1,163 @@
+// The import of a part of a network (ImportPart): of the nodes on the way from what is given to
+// what is wanted, and no others.
+#include <algorithm>
+#include <ranges>
+
+#include "graph/evaluate.h"
+#include "graph/found_values.h"
+#include "graph/onnx/checks.h"
+#include "graph/onnx/importer.h"
+#include "graph/onnx/node_order.h"
+
+namespace pruner {
+
+// What a name stands for in a scope; null: nothing. What the part is given becomes an input when it
+// is asked for.
+const Entry* Importer::find(const std::string& name, NameScope& scope) {
+  if (const Entry* entry = scope.find(name)) return entry;
+  if (options_.part == nullptr) return nullptr;
+  for (const NameScope* at = &scope; at != nullptr; at = at->outer) {
+    const auto given = options_.part->given.find(at->prefix + name);
+    if (given == options_.part->given.end()) continue;
+    const auto [known, fresh] = given_.try_emplace(given->first);
+    if (fresh) {
+      const auto& [dtype, shape] = given->second;
+      known->second = ValueId{static_cast<int32_t>(graph_.values.size())};
+      graph_.values.push_back({given->first, dtype, shape, std::nullopt});
+      if (element_count(shape) == 0) graph_.values.back().constant = Tensor(dtype, shape);
+    }
+    return &scope.names.emplace(name, known->second).first->second;
+  }
+  return nullptr;
+}
+
+bool Importer::is_wanted(const std::string& name) const {
+  const std::set<std::string>& wanted = options_.part->wanted;
+  return wanted.contains(name) || wants_inside(name + "/");
+}
+
+bool Importer::wants_inside(const std::string& prefix) const {
+  const auto next = options_.part->wanted.lower_bound(prefix);
+  return next != options_.part->wanted.end() && next->starts_with(prefix);
+}
+
+std::set<std::string> Importer::needed_outputs(const onnx::NodeProto& node,
+                                               const onnx::GraphProto& body,
+                                               const std::set<std::string>& names,
+                                               const std::string& prefix) const {
+  std::set<std::string> needed;
+  for (int i = 0; i < std::min(node.output_size(), body.output_size()); ++i)
+    if (names.contains(node.output(i)) || is_wanted(prefix + node.output(i)))
+      needed.insert(body.output(i).name());
+  return needed;
+}
+
+// Adds the names of this scope that a node reads for those of its outputs that are in `names`.
+void Importer::add_needed_reads(const onnx::NodeProto& node,
+                                const std::string& prefix,
+                                std::set<std::string>& names) const {
+  const auto branch = options_.part->branches.find(prefix + inner_name(node));
+  if (node.op_type() != "If" || branch == options_.part->branches.end())
+    return add_reads(node, names);
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.name() != (branch->second ? "then_branch" : "else_branch")) continue;
+    const onnx::GraphProto& graph = attribute.g();
+    const Result<std::vector<int>> order = node_order(graph.node());
+    if (!order.ok()) continue;
+    std::set<std::string> inner;
+    needed_nodes(graph.node(),
+                 *order,
+                 needed_outputs(node, graph, names, prefix),
+                 prefix + inner_name(node) + "/",
+                 inner);
+    for (const auto& tensor : graph.initializer()) inner.erase(tensor.name());
+    for (const onnx::NodeProto& maker : graph.node())
+      for (const std::string& name : maker.output()) inner.erase(name);
+    names.merge(inner);
+  }
+  names.erase("");
+}
+
+// Of the nodes of a graph those that are needed for the values `names` and for what is wanted in
+// the graph; `reads` becomes these names and all that the nodes read.
+std::vector<int> Importer::needed_nodes(const NodeList& nodes,
+                                        std::span<const int> order,
+                                        std::set<std::string> names,
+                                        const std::string& prefix,
+                                        std::set<std::string>& reads) const {
+  std::vector<int> needed;
+  for (const int i : order | std::views::reverse) {
+    const onnx::NodeProto& node = nodes[i];
+    bool is_needed = wants_inside(prefix + inner_name(node) + "/");
+    for (const std::string& name : node.output()) {
+      if (name.empty()) continue;
+      is_needed |= is_wanted(prefix + name) ||
+                   (names.contains(name) && !options_.part->given.contains(prefix + name));
+    }
+    if (!is_needed) continue;
+    needed.push_back(i);
+    add_needed_reads(node, prefix, names);
+  }
+  std::ranges::reverse(needed);
+  reads = std::move(names);
+  return needed;
+}
+
+// The nodes of the main graph that the part needs, found once for all shapes.
+std::shared_ptr<const PartNodes> Importer::part_nodes() {
+  std::string key;
+  for (const std::string& name : options_.part->wanted) key += name + '\n';
+  for (const auto& [name, given] : options_.part->given) key += '\n' + name;
+  return file_.part(key, [&]() -> PartNodes {
+    PartNodes part;
+    const NodeList& nodes = model_.graph().node();
+    const Result<std::vector<int>> order = node_order(nodes);
+    // Whatever is wrong with it, the import of the whole network has said so.
+    if (order.ok()) part.order = needed_nodes(nodes, *order, {}, "", part.read);
+    // "boxes/room" is made of the output "boxes".
+    for (std::string name : options_.part->wanted) {
+      part.read.insert(name);
+      while (name.rfind('/') != std::string::npos) {
+        name.resize(name.rfind('/'));
+        part.read.insert(name);
+      }
+    }
+    return part;
+  });
+}
+
+// The inputs of the graph are what is given, its outputs what is wanted, each in the order of the
+// names.
+Result<Graph> Importer::run_part() {
+  const onnx::GraphProto& graph = model_.graph();
+  graph_.name = graph.name();
+  TRY_ASSIGN(const int64_t opset, check_versions(model_));
+  const CallFrame frame{opset, {}};
+  NameScope scope{&frame, nullptr, "", 0};
+  const std::shared_ptr<const PartNodes> part = part_nodes();
+  scope.read = part->read;
+  for (const onnx::TensorProto& proto : graph.initializer())
+    if (scope.read.contains(proto.name())) TRY(add_initializer(proto, true, scope));
+  const Body body{part->order, part->read, options_.part->wanted};
+  for (const int i : body.order) TRY(add_node(graph.node(i), body, scope));
+
+  std::map<std::string, ValueId> by_name;
+  for (size_t v = 0; v < graph_.values.size(); ++v)
+    by_name[graph_.values[v].name] = ValueId{static_cast<int32_t>(v)};
+  for (const auto& [name, given] : options_.part->given) {
+    const auto [known, unread] = given_.try_emplace(name);
+    if (unread) {
+      known->second = ValueId{static_cast<int32_t>(graph_.values.size())};
+      graph_.values.push_back({name, given.dtype, given.shape, std::nullopt});
+    }
+    graph_.inputs.push_back(known->second);
+  }
+  for (const std::string& name : options_.part->wanted) {
+    const auto it = by_name.find(name);
+    if (it == by_name.end()) return Error("\"", name, "\" is made by no node here");
+    graph_.outputs.push_back(it->second);
+  }
+  return std::move(graph_);
+}
+
+}  // namespace pruner

@@ -1,0 +1,81 @@
+// A network with extents that the data decide, cut where they are decided. What NonZero and its
+// like find has a symbol for its extent; each stage is a network over ranges of the symbols that
+// its shapes depend on, and is run when the stages before it have said what they are.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "graph/partition.h"
+#include "tensor/symbol.h"
+
+namespace pruner {
+
+/// Imports the network, or a part of it, at extents of what the data decide. Called from several
+/// threads at once.
+using ImportStage = std::function<Result<Graph>(const std::shared_ptr<const FoundExtents>& found,
+                                                const std::shared_ptr<const ImportPart>& part)>;
+
+struct Pipeline {
+  /// A tensor that one stage hands on to others, the caller to a stage, or a stage to the caller.
+  struct Tensor {
+    std::string name;
+    DType dtype = DType::kFloat32;
+    std::vector<int64_t> shape;        // with all that there is room for
+    std::vector<size_t> symbols = {};  // that its shape depends on
+    /// It is the part that is used of another tensor, whose bytes it has; nullopt: it has its own.
+    std::optional<size_t> part_of = {};
+  };
+  /// The part of a tensor that is used becomes a tensor of its own, in the same place.
+  struct Found {
+    size_t room, part, count;  // tensors; the count has one element
+    int64_t axis = 0;
+    size_t symbol = 0;  // the count becomes its extent
+  };
+  /// Tensors one after the other along an axis become one.
+  struct Join {
+    std::vector<size_t> parts;
+    size_t whole = 0;
+    int64_t axis = 0;
+    size_t symbol = 0;  // the extent of the whole
+  };
+  /// What is run at a time.
+  struct Stage {
+    std::vector<size_t> symbols;                    // that its shapes depend on, ascending
+    std::vector<size_t> inputs = {}, outputs = {};  // tensors, in the order of their names
+    /// Values of other stages whose shapes are known and whose elements are not read.
+    std::map<std::string, ImportPart::Given> shapes = {};
+    // What is done when it has run:
+    std::vector<Found> found = {};
+    std::vector<Join> joins = {};
+  };
+
+  std::vector<Symbol> symbols;                 // 0 to what there is room for
+  std::map<std::string, std::string> joined;   // FoundExtents::joined
+  std::map<std::string, int64_t> limits = {};  // FoundExtents::limits
+  std::map<std::string, bool> branches = {};   // Graph::branches
+  std::vector<Tensor> tensors;
+  std::vector<Stage> stages;            // in an order in which they can be run
+  std::vector<size_t> inputs, outputs;  // the network's
+};
+
+/// Cuts a network that reads what the data find; nullopt: it reads nothing of that kind. Errors: of
+/// the import; a network that is another one at other extents, with the extent.
+Result<std::optional<Pipeline>> cut_into_stages(const ImportStage& import);
+
+/// The graph of a stage, made from the network's file alone, where its inputs have these shapes;
+/// its inputs and outputs are in the stage's order.
+Result<Graph> stage_graph(const Pipeline& pipeline,
+                          size_t stage,
+                          const std::vector<std::vector<int64_t>>& input_shapes,
+                          const ImportStage& import);
+
+/// Cuts the graph of a stage into kernels.
+using CutStage = std::function<Result<Partition>(Graph graph)>;
+
+/// Each stage as a phase over the ranges of its symbols, in order. The error names the stage.
+Result<std::vector<Phase>> stage_phases(const std::shared_ptr<const Pipeline>& pipeline,
+                                        const ImportStage& import,
+                                        const CutStage& cut);
+
+}  // namespace pruner

@@ -1,0 +1,200 @@
+#include "runtime/module/pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/module/executor.h"
+#include "runtime/module/fail.h"
+
+/* One run. The dims of tensors and the extents of symbols are among the instance's values. */
+typedef struct {
+  PrunerModule* module;
+  int64_t* values;
+  const void* const* inputs; /* the caller's */
+} PipelineRun;
+
+static const PlanTensor* tensor_of(int64_t tensor) {
+  return &pruner_plan.pipeline->tensors[tensor];
+}
+
+static int64_t* dims_of(const PipelineRun* run, int64_t tensor) {
+  return run->values + tensor_of(tensor)->first_dim;
+}
+
+static unsigned char* bytes_of(const PipelineRun* run, int64_t tensor) {
+  const PlanTensor* at = tensor_of(tensor);
+  if (at->input >= 0) return (unsigned char*)run->inputs[at->input];
+  return pruner_plan.executor->arena(run->module) + at->offset;
+}
+
+/* The product of some of a tensor's dims. */
+static int64_t product(const int64_t* dims, int64_t from, int64_t to) {
+  int64_t count = 1;
+  for (int64_t d = from; d < to; d++) count *= dims[d];
+  return count;
+}
+
+/* Bytes of a step along an axis. */
+static size_t step_bytes(const PipelineRun* run, int64_t tensor, int64_t axis) {
+  const PlanTensor* of = tensor_of(tensor);
+  return (size_t)(product(dims_of(run, tensor), axis + 1, of->spec.rank) * of->element_bytes);
+}
+
+/* What decides an extent first says what it is; what has the same extent has to agree. */
+static int set_extent(const PipelineRun* run, int64_t symbol, int64_t tensor, int64_t extent) {
+  const int64_t known = run->values[symbol];
+  run->values[symbol] = extent;
+  if (known < 0 || known == extent) return 1;
+  return pruner_fail("\"%s\" has %lld elements where others have %lld",
+                     tensor_of(tensor)->spec.name,
+                     (long long)extent,
+                     (long long)known);
+}
+
+/* Rows move towards the first one, so that what is used lies together. */
+static int use_found(const PipelineRun* run, const PlanFound* found) {
+  int64_t count = 0;
+  memcpy(&count, bytes_of(run, found->count), sizeof count);
+  const int64_t* room = dims_of(run, found->room);
+  int64_t* part = dims_of(run, found->part);
+  if (count < 0 || count > room[found->axis])
+    return pruner_fail("\"%s\" has %lld elements along axis %lld, of which %lld are found",
+                       tensor_of(found->room)->spec.name,
+                       (long long)room[found->axis],
+                       (long long)found->axis,
+                       (long long)count);
+  memcpy(part, room, (size_t)tensor_of(found->part)->spec.rank * sizeof *part);
+  part[found->axis] = count;
+  if (!set_extent(run, found->symbol, found->part, count)) return 0;
+  const size_t step = step_bytes(run, found->room, found->axis);
+  const size_t from = (size_t)room[found->axis] * step, to = (size_t)count * step;
+  unsigned char* bytes = bytes_of(run, found->room);
+  for (int64_t row = 1; row < product(room, 0, found->axis); row++)
+    memmove(bytes + (size_t)row * to, bytes + (size_t)row * from, to);
+  return 1;
+}
+
+static int join(const PipelineRun* run, const PlanJoin* join) {
+  int64_t* whole = dims_of(run, join->whole);
+  const int64_t rank = tensor_of(join->whole)->spec.rank;
+  memcpy(whole, dims_of(run, join->parts[0]), (size_t)rank * sizeof *whole);
+  whole[join->axis] = 0;
+  for (int64_t p = 0; p < join->num_parts; p++)
+    whole[join->axis] += dims_of(run, join->parts[p])[join->axis];
+  if (!set_extent(run, join->symbol, join->whole, whole[join->axis])) return 0;
+  const size_t step = step_bytes(run, join->whole, join->axis);
+  unsigned char* to = bytes_of(run, join->whole);
+  for (int64_t row = 0; row < product(whole, 0, join->axis); row++) {
+    for (int64_t p = 0; p < join->num_parts; p++) {
+      const size_t bytes = (size_t)dims_of(run, join->parts[p])[join->axis] * step;
+      memcpy(to, bytes_of(run, join->parts[p]) + (size_t)row * bytes, bytes);
+      to += bytes;
+    }
+  }
+  return 1;
+}
+
+/* Whether the stage's inputs are as long as it was compiled for at these extents. `dims`: room for
+   those of the inputs. */
+static int shapes_are_expected(const PipelineRun* run,
+                               int64_t s,
+                               const int64_t* extents,
+                               int64_t* dims) {
+  const PrunerPhase* spec = &pruner_plan.phases[s].spec;
+  if (!pruner_stage_inputs(run->module, s, extents, dims)) return 0;
+  for (int64_t i = 0; i < spec->num_inputs; i++) {
+    const int64_t* is = dims_of(run, pruner_plan.pipeline->stages[s].inputs[i]);
+    for (int32_t d = 0; d < spec->inputs[i].rank; d++) {
+      const int64_t expected = *dims++;
+      if (is[d] == expected) continue;
+      return pruner_fail("axis %d of \"%s\" has %lld elements, expected %lld",
+                         (int)d,
+                         spec->inputs[i].name,
+                         (long long)is[d],
+                         (long long)expected);
+    }
+  }
+  return 1;
+}
+
+/* `room`: pointers and numbers for the stage with the most of them. */
+static int32_t run_stage(const PipelineRun* run, int64_t s, void** room, double* seconds) {
+  const PlanStage* stage = &pruner_plan.pipeline->stages[s];
+  const PlanPhase* phase = &pruner_plan.phases[s];
+  void** pointers = room;
+  for (int64_t i = 0; i < phase->spec.num_inputs; i++)
+    pointers[i] = bytes_of(run, stage->inputs[i]);
+  void** outputs = pointers + phase->spec.num_inputs;
+  int64_t* extents = (int64_t*)(outputs + phase->spec.num_outputs);
+  for (int64_t o = 0; o < phase->spec.num_outputs; o++)
+    outputs[o] = bytes_of(run, stage->outputs[o]);
+  for (int64_t i = 0; i < phase->num_symbols; i++) extents[i] = run->values[stage->symbols[i]];
+  int64_t* dims = extents + phase->num_symbols;
+  if (!shapes_are_expected(run, s, extents, dims) ||
+      pruner_run_stage(
+          run->module, s, extents, (const void* const*)pointers, outputs, seconds, dims) != 0)
+    return 1;
+  for (int64_t o = 0; o < phase->spec.num_outputs; o++) {
+    const int64_t rank = phase->spec.outputs[o].rank;
+    memcpy(dims_of(run, stage->outputs[o]), dims, (size_t)rank * sizeof *dims);
+    dims += rank;
+  }
+  for (int64_t f = 0; f < stage->num_found; f++)
+    if (!use_found(run, &stage->found[f])) return 1;
+  for (int64_t j = 0; j < stage->num_joins; j++)
+    if (!join(run, &stage->joins[j])) return 1;
+  return 0;
+}
+
+/* Words that run_stage() needs room for. */
+static size_t words_of(const PlanPhase* phase) {
+  int64_t words = phase->spec.num_inputs + phase->spec.num_outputs + phase->num_symbols;
+  for (int64_t i = 0; i < phase->spec.num_inputs; i++) words += phase->spec.inputs[i].rank;
+  for (int64_t o = 0; o < phase->spec.num_outputs; o++) words += phase->spec.outputs[o].rank;
+  return (size_t)words;
+}
+
+int32_t pruner_run_pipeline(PrunerModule* module,
+                            const void* const* inputs,
+                            void* const* outputs,
+                            double* seconds) {
+  const PlanPipeline* pipeline = pruner_plan.pipeline;
+  const PipelineRun run = {module, pruner_plan.executor->values(module), inputs};
+  size_t words = 1;
+  for (int64_t s = 0; s < pruner_plan.num_phases; s++) {
+    const size_t own = words_of(&pruner_plan.phases[s]);
+    if (own > words) words = own;
+  }
+  if (seconds != NULL) memset(seconds, 0, (size_t)pruner_plan.num_kernels * sizeof *seconds);
+  void** room = malloc(words * sizeof *room);
+  if (room == NULL) return !pruner_fail("cannot have memory for %lld numbers", (long long)words);
+  for (int64_t s = 0; s < pipeline->num_symbols; s++) run.values[pipeline->first_symbol + s] = -1;
+  for (int64_t t = 0; t < pipeline->num_tensors; t++) {
+    const PlanTensor* tensor = &pipeline->tensors[t];
+    if (tensor->input >= 0)
+      memcpy(dims_of(&run, t),
+             tensor->spec.shape,
+             (size_t)tensor->spec.rank * sizeof *tensor->spec.shape);
+  }
+  int32_t failed = 0;
+  for (int64_t s = 0; s < pruner_plan.num_phases && !failed; s++)
+    failed = run_stage(&run, s, room, seconds);
+  free(room);
+  for (int64_t o = 0; o < pipeline->spec.num_outputs && !failed; o++) {
+    const int64_t tensor = pipeline->outputs[o];
+    const PlanTensor* of = tensor_of(tensor);
+    const int64_t elements = product(dims_of(&run, tensor), 0, of->spec.rank);
+    memcpy(outputs[o], bytes_of(&run, tensor), (size_t)(elements * of->element_bytes));
+  }
+  return failed;
+}
+
+void pruner_pipeline_output_dims(const PrunerModule* module, int64_t* dims) {
+  const PlanPipeline* pipeline = pruner_plan.pipeline;
+  const int64_t* values = pruner_plan.executor->values(module);
+  for (int64_t o = 0; o < pipeline->spec.num_outputs; o++) {
+    const PlanTensor* tensor = tensor_of(pipeline->outputs[o]);
+    memcpy(dims, values + tensor->first_dim, (size_t)tensor->spec.rank * sizeof *dims);
+    dims += tensor->spec.rank;
+  }
+}

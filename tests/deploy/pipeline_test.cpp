@@ -1,0 +1,297 @@
+// label: codegen
+// Modules of networks with extents that the data decide, beside what a loop over the data gives.
+#include "graph/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include "deploy/loaded_module.h"
+#include "deploy/module.h"
+#include "deploy/verify.h"
+#include "graph/import_cache.h"
+#include "graph/onnx/onnx_model.h"
+#include "graph/small_graph.h"
+#include "support/file.h"
+#include "support/temporary_folder.h"
+
+namespace pruner {
+namespace {
+
+using V = std::vector<double>;
+using Ints = std::vector<int64_t>;
+
+class PipelineModules : public testing::Test {
+ protected:
+  Result<std::vector<Phase>> phases(const OnnxModel& model) {
+    const std::string file = folder_.path("model.onnx");
+    TRY(write_file(file, model.bytes()));
+    NetworkOptions options;
+    options.cache = std::make_shared<ImportCache>();
+    const ImportStage import = [options, file](const std::shared_ptr<const FoundExtents>& found,
+                                               const std::shared_ptr<const ImportPart>& part) {
+      NetworkOptions of = options;
+      of.found = found;
+      of.part = part;
+      return import_onnx(file, of);
+    };
+    TRY_ASSIGN(std::optional<Pipeline> pipeline, cut_into_stages(import));
+    if (!pipeline) return Error("it has one stage");
+    return stage_phases(std::make_shared<const Pipeline>(*std::move(pipeline)),
+                        import,
+                        [this](Graph graph) { return partition(std::move(graph), target_); });
+  }
+
+  LoadedModule build(const OnnxModel& model) {
+    const std::string path = folder_.path("module.so");
+    const Result<std::vector<Phase>> made = phases(model);
+    EXPECT_TRUE(made.ok()) << made.error().message();
+    const auto built = build_module(*made, target_, nullptr, {.work_dir = ""}, path);
+    EXPECT_TRUE(built.ok()) << built.error().message();
+    const Result<Agreement> agreement = verify_module(path, *made, target_, 2);
+    EXPECT_TRUE(agreement.ok()) << agreement.error().message();
+    EXPECT_TRUE(agreement->ok()) << agreement->wrong << " " << agreement->output << " at "
+                                 << agreement->where << ": " << agreement->error << ", "
+                                 << agreement->differing;
+    EXPECT_GT(agreement->elements, 0);
+    Result<LoadedModule> module = load_module(path, 2);
+    EXPECT_TRUE(module.ok()) << module.error().message();
+    return *std::move(module);
+  }
+
+  static std::vector<Tensor> run(LoadedModule& module, const std::vector<Tensor>& inputs) {
+    Result<std::vector<Tensor>> outputs = module.run(inputs);
+    EXPECT_TRUE(outputs.ok()) << outputs.error().message();
+    return *std::move(outputs);
+  }
+
+  TemporaryFolder folder_ = *TemporaryFolder::make("");
+  Target target_ = *parse_target("llvm", 2);
+};
+
+/// x[x > 0.5] as torch writes it, named `name`.
+void add_masked(OnnxModel& model, const std::string& x, const std::string& name) {
+  model.node("Greater", {x, "half"}, {name + "_mask"});
+  model.node("NonZero", {name + "_mask"}, {name + "_found"});
+  set_ints(model.node("Transpose", {name + "_found"}, {name + "_places"}), "perm", {1, 0});
+  model.node("GatherND", {x, name + "_places"}, {name});
+}
+
+OnnxModel with_half() {
+  OnnxModel model(17);
+  model.initializer("half", onnx::TensorProto::FLOAT, {}).add_float_data(0.5F);
+  return model;
+}
+
+V above_half(const V& x) {
+  V kept;
+  for (const double value : x)
+    if (value > 0.5) kept.push_back(value);
+  return kept;
+}
+
+/// Vectors of which none, some and all elements are above a half.
+std::vector<V> drawn_vectors(int64_t n) {
+  Rng rng(4);
+  std::vector<V> all = {V(static_cast<size_t>(n), 0.25), V(static_cast<size_t>(n), 0.75)};
+  for (int i = 0; i < 6; ++i) {
+    V& x = all.emplace_back();
+    for (int64_t j = 0; j < n; ++j) x.push_back(static_cast<float>(rng.uniform()));
+  }
+  return all;
+}
+
+TEST_F(PipelineModules, ReadWhatAMaskKeeps) {
+  OnnxModel model = with_half();
+  model.input("x", {13}).output("y").output("z");
+  add_masked(model, "x", "kept");
+  model.node("Add", {"kept", "half"}, {"y"});
+  model.node("Neg", {"x"}, {"z"});
+  LoadedModule module = build(model);
+  EXPECT_EQ(module.outputs()[0].shape, (Ints{13}));
+  for (const V& x : drawn_vectors(13)) {
+    const std::vector<Tensor> outputs = run(module, {floats({13}, x)});
+    V wanted = above_half(x);
+    for (double& value : wanted) value = static_cast<float>(value + 0.5);
+    EXPECT_EQ(outputs[0].shape(), (Ints{std::ssize(wanted)}));
+    EXPECT_EQ(values_of(outputs[0]), wanted);
+    EXPECT_EQ(outputs[1].shape(), (Ints{13}));
+  }
+}
+
+// Columns that are found lie apart in a tensor with room for all.
+TEST_F(PipelineModules, ReadColumnsThatAreFound) {
+  OnnxModel model = with_half();
+  model.input("x", {3, 7}).input("c", {7}).output("y").output("total").integers("rows", {1});
+  model.node("Greater", {"c", "half"}, {"condition"});
+  set_int(model.node("Compress", {"x", "condition"}, {"columns"}), "axis", 1);
+  model.node("Relu", {"columns"}, {"y"});
+  set_int(model.node("ReduceSum", {"columns", "rows"}, {"total"}), "keepdims", 0);
+  LoadedModule module = build(model);
+  V x;
+  for (int i = 0; i < 21; ++i) x.push_back(i - 10);
+  for (const V& c : drawn_vectors(7)) {
+    const std::vector<Tensor> outputs = run(module, {floats({3, 7}, x), floats({7}, c)});
+    V wanted, totals;
+    for (int row = 0; row < 3; ++row) {
+      double total = 0;
+      for (size_t i = 0; i < 7; ++i) {
+        if (c[i] <= 0.5) continue;
+        const double value = x[static_cast<size_t>(row) * 7 + i];
+        total += value;
+        wanted.push_back(std::max(value, 0.0));
+      }
+      totals.push_back(total);
+    }
+    EXPECT_EQ(values_of(outputs[0]), wanted);
+    EXPECT_EQ(values_of(outputs[1]), totals);
+  }
+}
+
+// What is joined of several finds has an extent of its own.
+TEST_F(PipelineModules, JoinWhatIsFound) {
+  OnnxModel model = with_half();
+  model.input("a", {5}).input("b", {6}).output("y").output("sum").integers("first", {0});
+  add_masked(model, "a", "from_a");
+  add_masked(model, "b", "from_b");
+  set_int(model.node("Concat", {"from_a", "from_b"}, {"both"}), "axis", 0);
+  model.node("Neg", {"both"}, {"y"});
+  set_int(model.node("ReduceSum", {"both", "first"}, {"sum"}), "keepdims", 1);
+  LoadedModule module = build(model);
+  for (const V& a : drawn_vectors(5)) {
+    for (const V& b : drawn_vectors(6)) {
+      const std::vector<Tensor> outputs = run(module, {floats({5}, a), floats({6}, b)});
+      V wanted = above_half(a);
+      const V more = above_half(b);
+      wanted.insert(wanted.end(), more.begin(), more.end());
+      double sum = 0;
+      for (double& value : wanted) sum += std::exchange(value, -value);
+      EXPECT_EQ(values_of(outputs[0]), wanted);
+      EXPECT_NEAR(outputs[1].get(0), sum, 1e-5);
+    }
+  }
+}
+
+/// Boxes of which none overlaps another, whose scores say the order, behind `if there are any`.
+TEST_F(PipelineModules, ChooseBoxesBehindAnIf) {
+  OnnxModel model = with_half();
+  model.input("x", {9}).input("boxes", {9, 4}).output("chosen");
+  model.integer("zero", 0).integer("two", 2).integers("first", {0}).integers("front", {0, 1});
+  model.integers("end", {4}).integer("many", 100);
+  model.node("Greater", {"x", "half"}, {"mask"});
+  model.node("NonZero", {"mask"}, {"found"});
+  model.node("Squeeze", {"found", "first"}, {"places"});
+  model.node("Gather", {"boxes", "places"}, {"kept_boxes"});
+  model.node("Gather", {"x", "places"}, {"kept_scores"});
+  model.node("Size", {"kept_boxes"}, {"size"});
+  model.node("Equal", {"size", "zero"}, {"none"});
+  auto& branches = model.node("If", {"none"}, {"keep"});
+  OnnxModel nothing, chosen;
+  nothing.output("empty");
+  auto& empty = *nothing.node("Constant", {}, {"empty"}).add_attribute();
+  empty.set_name("value");
+  empty.set_type(onnx::AttributeProto::TENSOR);
+  empty.mutable_t()->set_data_type(onnx::TensorProto::INT64);
+  empty.mutable_t()->add_dims(0);
+  chosen.output("rows");
+  chosen.node("Unsqueeze", {"kept_boxes", "first"}, {"boxes3"});
+  chosen.node("Unsqueeze", {"kept_scores", "front"}, {"scores3"});
+  chosen.node("NonMaxSuppression", {"boxes3", "scores3", "many", "half"}, {"selected"});
+  set_int(chosen.node("Gather", {"selected", "two"}, {"rows"}), "axis", 1);
+  set_graph(branches, "then_branch", nothing);
+  set_graph(branches, "else_branch", chosen);
+  model.node("Slice", {"keep", "first", "end"}, {"best"});
+  model.node("Gather", {"kept_scores", "best"}, {"chosen"});
+  LoadedModule module = build(model);
+  EXPECT_EQ(module.outputs()[0].shape, (Ints{4}));  // no more boxes are found than are read
+  V boxes;
+  for (int i = 0; i < 9; ++i) boxes.insert(boxes.end(), {2.0 * i, 0, 2.0 * i + 1, 1});
+  for (const V& x : drawn_vectors(9)) {
+    const std::vector<Tensor> outputs = run(module, {floats({9}, x), floats({9, 4}, boxes)});
+    V wanted = above_half(x);
+    std::ranges::sort(wanted, std::greater());
+    wanted.resize(std::min<size_t>(wanted.size(), 4));
+    EXPECT_EQ(values_of(outputs[0]), wanted);
+  }
+}
+
+TEST_F(PipelineModules, WriteOverWhatIsFound) {
+  OnnxModel model = with_half();
+  model.input("x", {8}).output("y").integers("first", {0});
+  model.node("Greater", {"x", "half"}, {"mask"});
+  model.node("NonZero", {"mask"}, {"found"});
+  model.node("Squeeze", {"found", "first"}, {"places"});
+  model.node("Gather", {"x", "places"}, {"kept"});
+  model.node("Neg", {"kept"}, {"updates"});
+  model.node("ScatterElements", {"x", "places", "updates"}, {"y"});
+  LoadedModule module = build(model);
+  for (V x : drawn_vectors(8)) {
+    const std::vector<Tensor> outputs = run(module, {floats({8}, x)});
+    for (double& value : x) value = value > 0.5 ? -value : value;
+    EXPECT_EQ(values_of(outputs[0]), x);
+  }
+}
+
+// An extent that is an output is a number of the plan.
+TEST_F(PipelineModules, SayHowManyAreFound) {
+  OnnxModel model = with_half();
+  model.input("x", {8}).output("shape").output("twice").integer("two", 2);
+  add_masked(model, "x", "kept");
+  model.node("Shape", {"kept_found"}, {"shape"});
+  model.node("Size", {"kept"}, {"size"});
+  model.node("Mul", {"size", "two"}, {"twice"});
+  LoadedModule module = build(model);
+  for (const V& x : drawn_vectors(8)) {
+    const std::vector<Tensor> outputs = run(module, {floats({8}, x)});
+    const auto count = static_cast<double>(above_half(x).size());
+    EXPECT_EQ(values_of(outputs[0]), (V{1, count}));
+    EXPECT_EQ(values_of(outputs[1]), (V{2 * count}));
+  }
+}
+
+TEST_F(PipelineModules, TakeAsManyAsTheDataSay) {
+  OnnxModel model = with_half();
+  model.input("x", {8}).input("k", {1}, onnx::TensorProto::INT64).output("values").output("places");
+  model.node("TopK", {"x", "k"}, {"best", "places"});
+  model.node("Relu", {"best"}, {"values"});
+  LoadedModule module = build(model);
+  for (V x : drawn_vectors(8)) {
+    for (const int64_t k : {0, 1, 5, 8}) {
+      Tensor count(DType::kInt64, {1});
+      count.set_int(0, k);
+      const std::vector<Tensor> outputs = run(module, {floats({8}, x), count});
+      std::ranges::stable_sort(x, std::greater());
+      EXPECT_EQ(values_of(outputs[0]), V(x.begin(), x.begin() + k));
+      EXPECT_EQ(outputs[1].shape(), (Ints{k}));
+    }
+  }
+  Tensor count(DType::kInt64, {1});
+  count.set_int(0, 9);
+  EXPECT_ERROR(module.run(std::vector{floats({8}, V(8)), count}),
+               "\"best/room\" has 8 elements along axis 0, of which 9 are found");
+}
+
+TEST_F(PipelineModules, RefuseAnotherNetworkAtAnotherExtent) {
+  OnnxModel model = with_half();
+  model.input("x", {8}).output("y").integer("three", 3);
+  add_masked(model, "x", "kept");
+  model.node("Size", {"kept"}, {"size"});
+  model.node("Less", {"size", "three"}, {"few"});
+  auto& branches = model.node("If", {"few"}, {"y"});
+  OnnxModel neg, relu;
+  neg.output("made").node("Neg", {"kept"}, {"made"});
+  relu.output("made").node("Relu", {"kept"}, {"made"});
+  set_graph(branches, "then_branch", neg);
+  set_graph(branches, "else_branch", relu);
+  EXPECT_ERROR(phases(model),
+               "where the data find 0 of \"kept_found\" the network is another than where they "
+               "find 8");
+}
+
+TEST_F(PipelineModules, HaveOneStageWhereNothingIsRead) {
+  OnnxModel model = with_half();
+  model.input("x", {8}).output("y");
+  model.node("Relu", {"x"}, {"y"});
+  EXPECT_ERROR(phases(model), "it has one stage");
+}
+
+}  // namespace
+}  // namespace pruner
