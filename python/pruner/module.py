@@ -184,7 +184,8 @@ class Phase:
 
     def __call__(self, *inputs, out: Optional[Sequence] = None, **named) -> List[np.ndarray]:
         """The outputs, in order, for inputs given by position or by name: numpy arrays, torch tensors
-        or anything with DLPack, of the inputs' shapes, or what numpy makes one of.
+        or anything with DLPack, of the inputs' shapes, or what numpy makes one of. Where the data decide
+        extents, as the number of boxes that a detector finds, outputs have those that were found.
 
         out: dense arrays or tensors to write them to, one an output, of its type and shape; none of
         them may overlap an input. ValueError, TypeError: what does not fit."""
@@ -202,7 +203,9 @@ class Phase:
         seconds = (ctypes.c_double * max(len(kernels), 1))()
         self._execute(arrays, seconds)
         names = [self._module._kernel(i).contents.name.decode() for i in kernels]
-        return [KernelTime(name, s * 1e3) for name, s in zip(names, seconds)]
+        # Of a network in stages there are kernels for extents that were not found.
+        staged = self._used_dims() is not None
+        return [KernelTime(name, s * 1e3) for name, s in zip(names, seconds) if s > 0 or not staged]
 
     def bench(self, *inputs, runs: int = 20, warm_up: int = 3, **named) -> float:
         """The median time of a run, in milliseconds."""
@@ -287,11 +290,18 @@ class Phase:
             module._check(module._run_shaped(module._instance, self._number, extents, *tensors))
         return self._used(results)
 
+    def _used_dims(self):
+        """The dims of all outputs of the last run, where the data decide some; None: they decide none."""
+        module = self._module
+        dims = _numbers([0] * sum(len(spec.shape) for spec in self.outputs))
+        if module._output_dims is None or module._output_dims(module._instance, dims):
+            return None
+        return dims
+
     def _used(self, results: List[np.ndarray]) -> List[np.ndarray]:
         """What is used of the results, where the data decide how much that is: views of them."""
-        module = self._module
-        dims = _numbers([0] * sum(array.ndim for array in results))
-        if module._output_dims is None or module._output_dims(module._instance, dims):
+        dims = self._used_dims()
+        if dims is None:
             return results
         left = iter(dims)
         shapes = [tuple(next(left) for _ in array.shape) for array in results]

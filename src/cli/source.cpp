@@ -294,15 +294,7 @@ std::vector<OptionUse> uses_of(const SourceOptions& options) {
 Result<std::optional<std::vector<Phase>>> read_stages(const SourceOptions& options,
                                                       const CutStage& cut) {
   TRY_ASSIGN(NetworkOptions network, network_options(options));
-  network.cache = std::make_shared<ImportCache>();
-  const ImportStage import = [network, file = options.model_file](
-                                 const std::shared_ptr<const FoundExtents>& found,
-                                 const std::shared_ptr<const ImportPart>& part) {
-    NetworkOptions of = network;
-    of.found = found;
-    of.part = part;
-    return import_onnx(file, of);
-  };
+  const ImportStage import = import_from(options.model_file, std::move(network));
   TRY_ASSIGN(std::optional<Pipeline> stages, cut_into_stages(import));
   if (!stages) return std::optional<std::vector<Phase>>();
   TRY_ASSIGN(std::vector<Phase> phases,

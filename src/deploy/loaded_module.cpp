@@ -121,11 +121,15 @@ struct LoadedModule::State {
     return module.run_shaped(phase, call.extents.data(), call.in.data(), call.out.data(), seconds);
   }
 
+  static size_t num_dims(const std::vector<Tensor>& tensors) {
+    size_t count = 0;
+    for (const Tensor& tensor : tensors) count += tensor.shape().size();
+    return count;
+  }
+
   /// Leaves the part of outputs that is used, where the data decide how much that is.
   void trim(std::vector<Tensor>& results) const {
-    size_t rank = 0;
-    for (const Tensor& tensor : results) rank += tensor.shape().size();
-    std::vector<int64_t> dims(rank + 1);
+    std::vector<int64_t> dims(num_dims(results) + 1);
     if (!module.output_dims(dims.data())) return;
     auto at = dims.begin();
     for (Tensor& tensor : results) {
@@ -163,9 +167,13 @@ struct LoadedModule::State {
   std::vector<KernelTime> kernel_times(const std::vector<std::vector<double>>& runs,
                                        const Call& call) const {
     std::vector<KernelTime> kernels;
+    std::vector<int64_t> dims(num_dims(call.results) + 1);
+    const bool staged = module.output_dims(dims.data());
     for (int i = 0; i < call.num_kernels; ++i) {
       std::vector<double> times;
       for (const std::vector<double>& run : runs) times.push_back(run[i]);
+      // Of a network in stages there are kernels for extents that were not found.
+      if (staged && std::ranges::all_of(times, [](double s) { return s == 0; })) continue;
       const int k = call.first_kernel + i;
       const PrunerKernelSpec& spec = module.kernel(k);
       // They are those of the greatest shape.

@@ -8,6 +8,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/found_values.h"
+#include "graph/import_cache.h"
 #include "graph/partition_range.h"
 #include "support/check.h"
 
@@ -421,6 +422,17 @@ class Cutter {
 };
 
 }  // namespace
+
+ImportStage import_from(const std::string& file, NetworkOptions options) {
+  options.cache = std::make_shared<ImportCache>();
+  return [file, options](const std::shared_ptr<const FoundExtents>& found,
+                         const std::shared_ptr<const ImportPart>& part) {
+    NetworkOptions of = options;
+    of.found = found;
+    of.part = part;
+    return import_onnx(file, of);
+  };
+}
 
 Result<std::optional<Pipeline>> cut_into_stages(const ImportStage& import) {
   return Cutter(import).run();

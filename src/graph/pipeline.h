@@ -16,6 +16,9 @@ namespace pruner {
 using ImportStage = std::function<Result<Graph>(const std::shared_ptr<const FoundExtents>& found,
                                                 const std::shared_ptr<const ImportPart>& part)>;
 
+/// That of an ONNX file; all imports share their weights.
+ImportStage import_from(const std::string& file, NetworkOptions options);
+
 struct Pipeline {
   /// A tensor that one stage hands on to others, the caller to a stage, or a stage to the caller.
   struct Tensor {

@@ -7,7 +7,6 @@
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
 #include "deploy/verify.h"
-#include "graph/import_cache.h"
 #include "graph/onnx/onnx_model.h"
 #include "graph/small_graph.h"
 #include "support/file.h"
@@ -24,15 +23,7 @@ class PipelineModules : public testing::Test {
   Result<std::vector<Phase>> phases(const OnnxModel& model) {
     const std::string file = folder_.path("model.onnx");
     TRY(write_file(file, model.bytes()));
-    NetworkOptions options;
-    options.cache = std::make_shared<ImportCache>();
-    const ImportStage import = [options, file](const std::shared_ptr<const FoundExtents>& found,
-                                               const std::shared_ptr<const ImportPart>& part) {
-      NetworkOptions of = options;
-      of.found = found;
-      of.part = part;
-      return import_onnx(file, of);
-    };
+    const ImportStage import = import_from(file, {});
     TRY_ASSIGN(std::optional<Pipeline> pipeline, cut_into_stages(import));
     if (!pipeline) return Error("it has one stage");
     return stage_phases(std::make_shared<const Pipeline>(*std::move(pipeline)),

@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/source.h"
+#include "graph/pipeline.h"
 
 namespace pruner {
 
@@ -34,8 +35,17 @@ struct Check {
     for (const int64_t index : survey.found)
       text += fmt::format(
           "node {:<6} finds what the data say: its outputs' extents are those at most\n", index);
-    return call.show(
-        {{"nodes", total}, {"unsupported", std::move(unsupported)}, {"found", survey.found}}, text);
+    Json json = {
+        {"nodes", total}, {"unsupported", std::move(unsupported)}, {"found", survey.found}};
+    if (bad > 0 && !survey.found.empty()) {
+      // By itself such a node can be an output only, but the whole network may have stages.
+      const auto stages = cut_into_stages(import_from(what.model_file, options));
+      json["stages"] = stages.ok() && stages->has_value();
+      text += stages.ok() && *stages ? fmt::format("as a whole it is compiled, in {} stages\n",
+                                                   (*stages)->stages.size())
+                                     : "";
+    }
+    return call.show(json, text);
   }
 };
 

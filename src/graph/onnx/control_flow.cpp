@@ -57,10 +57,57 @@ static Result<bool> decides_nothing(const ConstructCall& call,
   return tried.ok() && types_of_empty(call, *tried) == types;
 }
 
+// A graph of the node as it is, whatever the condition says.
+static Outputs add_graph(const ConstructCall& call, const char* attribute, const char* name) {
+  TRY_ASSIGN(const auto found, call.graph(attribute));
+  const auto [graph, scope] = found;
+  TRY(call.importer.check_operators(*graph));
+  return call.importer.add_body(*graph, *scope, call.name + "/" + name + "/", {});
+}
+
+// Of a condition that the data say: both branches are computed, and each output is chosen, which
+// has to be alike in both.
+static Outputs add_both_branches(const ConstructCall& call, ValueId condition) {
+  Importer& importer = call.importer;
+  const Error unknown =
+      call.error(computed_at_run_time(importer.graph(), condition, "the condition").message());
+  const Value& flag = call.value(condition);
+  if (flag.dtype != DType::kBool || element_count(flag.shape) != 1) return unknown;
+  TRY_ASSIGN(const std::vector<Entry> thens, add_graph(call, "then_branch", "then"));
+  TRY_ASSIGN(const std::vector<Entry> elses, add_graph(call, "else_branch", "else"));
+  const ValueId shape = importer.add_constant(call.name + "/scalar", Tensor(DType::kInt64, {0}));
+  TRY_ASSIGN(const auto truth,
+             importer.add("Reshape", {condition, shape}, {}, call.name + "/condition"));
+  std::vector<Entry> outputs;
+  for (size_t i = 0; i < std::min(thens.size(), elses.size()); ++i) {
+    const auto *a = std::get_if<ValueId>(&thens[i]), *b = std::get_if<ValueId>(&elses[i]);
+    if (a == nullptr || b == nullptr || !a->valid() || !b->valid()) return unknown;
+    const Value x = call.value(*a), y = call.value(*b);
+    if (x.dtype != y.dtype || x.shape != y.shape)
+      return Error(unknown.message(),
+                   "; output ",
+                   i,
+                   " is ",
+                   dtype_name(x.dtype),
+                   " ",
+                   print_shape(x.shape),
+                   " in one branch and ",
+                   dtype_name(y.dtype),
+                   " ",
+                   print_shape(y.shape),
+                   " in the other");
+    const std::string name = call.name + "/output" + std::to_string(i);
+    TRY_ASSIGN(const auto chosen, importer.add("Where", {truth[0], *a, *b}, {}, name));
+    outputs.emplace_back(chosen[0]);
+  }
+  return outputs;
+}
+
 static Outputs add_if(const ConstructCall& call) {
   if (const std::optional<bool> known = call.importer.known_branch(call.name))
     return add_branch(call, *known);
   TRY_ASSIGN(const ValueId condition, call.tensor(0));
+  if (!call.value(condition).constant) return add_both_branches(call, condition);
   TRY_ASSIGN(const int64_t truth, call.known(condition, "the condition"));
   bool then = truth != 0;
   TRY_ASSIGN(std::vector<Entry> made, add_branch(call, then));

@@ -36,20 +36,35 @@ TEST(If, IsTheBranchThatShapesChoose) {
   EXPECT_EQ(first_output(choice(1), {floats({2, 1}, {-1, 2})}), (V{0, 2}));
 }
 
-TEST(If, OnDataIsRefused) {
+// y = flag is false ? -x : `other` of x.
+OnnxModel chosen_by_data(const std::string& other) {
   OnnxModel model;
   model.input("flag", {}, onnx::TensorProto::BOOL).input("x", {2}).output("y");
   model.node("Not", {"flag"}, {"c"});
   auto& node = model.node("If", {"c"}, {"y"});
   set_graph(node, "then_branch", branch("Neg", {"x"}));
-  set_graph(node, "else_branch", branch("Relu", {"x"}));
-  EXPECT_ERROR(
-      import_model(model),
-      "node \"If_2\": the condition is computed at run time from the input \"flag\"; it has "
-      "to be a constant: --constant flag=VALUE gives the input one");
+  set_graph(node, "else_branch", branch(other, {"x"}));
+  return model;
+}
+
+TEST(If, OnDataComputesBothBranches) {
+  for (const bool flag : {false, true}) {
+    Tensor given(DType::kBool, {});
+    given.set_int(0, flag ? 1 : 0);
+    EXPECT_EQ(first_output(chosen_by_data("Relu"), {given, floats({2}, {-1, 2})}),
+              flag ? (V{0, 2}) : (V{1, -2}));
+  }
   NetworkOptions options;
   options.constants["flag"] = {integers({1}, {0}), false};
-  EXPECT_EQ(operators(run_graph_passes(imported(model, options))), "Neg");
+  EXPECT_EQ(operators(run_graph_passes(imported(chosen_by_data("Relu"), options))), "Neg");
+}
+
+TEST(If, OnDataNeedsBranchesThatMakeTheSame) {
+  EXPECT_ERROR(
+      import_model(chosen_by_data("Shape")),
+      "node \"If_2\": the condition is computed at run time from the input \"flag\"; it has "
+      "to be a constant: --constant flag=VALUE gives the input one; output 0 is float32 2 in one "
+      "branch and int64 1 in the other");
 }
 
 // Only the branch that is taken has to be supported.
