@@ -444,7 +444,10 @@ class Ranges {
   Result<Unit> cover(const SymbolBox& box) {
     if (ranges_.size() > kMostRanges) return Unit{};
     const Result<const Partition*> at_largest = shapes_.at(box.max);
-    if (!at_largest.ok() && has_nothing(box.max)) return cover_without(box);
+    if (!at_largest.ok() && has_nothing(box.max)) {
+      log_detail("no network {}", at_largest.error().message());
+      return cover_without(box);
+    }
     TRY_ASSIGN(const Partition* largest, at_largest);
     SymbolBox part = box;
     if (box.min != box.max) {

@@ -140,6 +140,7 @@ class Cutter {
                        symbol.name,
                        "\" the network is another than where they find ",
                        symbol.max);
+        if (extent == 0) compare_by_name(*at, s);
         if (extent > 0) note_part_extents(*at);
         for (size_t v = 0; extent > 0 && v < depends_.size(); ++v) {
           const Value &a = base_.values[v], &b = at->values[v];
@@ -148,6 +149,21 @@ class Cutter {
       }
     }
     return Unit{};
+  }
+
+  /// Where a symbol is 0, values may be others, but for those that the file names.
+  void compare_by_name(const Graph& at, size_t symbol) {
+    std::map<std::string, std::vector<const Value*>> by_name;
+    for (const Value& value : at.values) by_name[value.name].push_back(&value);
+    for (size_t v = 0; v < depends_.size(); ++v) {
+      const Value& value = base_.values[v];
+      const auto other = by_name.find(value.name);
+      if (other == by_name.end() || other->second.size() > 1) continue;
+      const Value& none = *other->second[0];
+      const bool known = value.constant && none.constant;
+      if (none.shape != value.shape || (known && !same_bytes(value.constant, none.constant)))
+        depends_[v].insert(symbol);
+    }
   }
 
   /// How long the parts of each Concat are, at all the extents that are looked at.
@@ -216,6 +232,7 @@ class Cutter {
     using Sources = std::set<std::pair<int, const Symbols*>>;
     std::vector<Sources> sources(base_.values.size());
     std::vector<const std::pair<int, Symbols>*> places(base_.nodes.size(), nullptr);
+    std::map<std::string, const std::pair<int, Symbols>*> finders;  // by what has room for all
     for (size_t n = 0; n < base_.nodes.size(); ++n) {
       const Node& node = base_.nodes[n];
       Sources before;
@@ -241,7 +258,13 @@ class Cutter {
       for (const auto& [other, others] : before)
         level = std::max(level, other + (others != nullptr && *others != key ? 1 : 0));
       places[n] = &*stages.emplace(level, key).first;
-      for (const ValueId id : node.outputs) sources[id.value] = {{level, &places[n]->second}};
+      // What is found is counted where it is found: the file has one node for both.
+      const std::string& name = base_[node.outputs[0]].name;
+      const auto finder = finders.find(name.substr(0, name.find("/count")));
+      if (finder != finders.end()) places[n] = finder->second;
+      if (rooms_.contains(node.outputs[0])) finders[name] = places[n];
+      for (const ValueId id : node.outputs)
+        sources[id.value] = {{places[n]->first, &places[n]->second}};
     }
     const std::vector<std::pair<int, Symbols>> order(stages.begin(), stages.end());
     stage_of_.assign(base_.nodes.size(), -1);

@@ -78,14 +78,16 @@ static void dropout(Body& b) {
   b.output(1, b.constant(std::move(mask)));
 }
 
-// The places are known where the condition is.
+// The places are known where the condition is; one without elements is that of a network at other
+// extents (graph/pipeline.h), and its node has to be there.
 static void compress(Body& b) {
   const bool flat = !b.call().has_attribute("axis");
   const Term x = flat ? b.reshape(b.input(0), {-1}) : b.input(0);
   const Result<int64_t> axis = b.call().axis("axis", 0, x.rank());
   if (!axis.ok()) return b.fail(axis.error());
   const std::optional<Tensor>& condition = b.input(1).constant();
-  if (!condition) return b.output(0, b.add("pruner::Compress", {x, b.input(1)}, {{"axis", *axis}}));
+  if (!condition || condition->num_elements() == 0)
+    return b.output(0, b.add("pruner::Compress", {x, b.input(1)}, {{"axis", *axis}}));
   std::vector<int64_t> places;
   for (int64_t i = 0; i < condition->num_elements(); ++i) {
     if (condition->get_int(i) != 0) places.push_back(i);

@@ -1,0 +1,184 @@
+"""Networks that read what the data find, beside ONNX Runtime: chains of nodes that are drawn behind NonZero, Compress,
+Unique, TopK of a k of the data and NonMaxSuppression, each run on data of which nothing, some and all is found.
+
+PRUNER_LONG_TESTS=N draws N times as many chains, PRUNER_SEED=S others. A network that is refused is counted, not
+wrong; no more than a fifth may be."""
+
+import os
+import sys
+import unittest
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError as error:
+    print(f"skipped: {error}", file=sys.stderr)
+    sys.exit(77)
+
+import pruner
+from pruner import PrunerError
+
+CHAINS = 8 * int(os.environ.get("PRUNER_LONG_TESTS") or 1)
+SEED = int(os.environ.get("PRUNER_SEED") or 0)
+DATA = 6  # of each chain
+
+
+class Chain:
+    """A model under way. `value`: the name of what the next node reads, of shape [found, columns]."""
+
+    def __init__(self, rng):
+        self.rng, self.nodes, self.constants, self.inputs = rng, [], [], {}
+        self.columns = int(rng.integers(1, 5))
+        self.steps = []
+        self.value = self.masked(self.input([int(rng.integers(2, 12)), self.columns]))
+
+    def constant(self, values, dtype=np.int64):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.array(values, dtype), name))
+        return name
+
+    def input(self, shape, dtype=np.float32):
+        name = f"x{len(self.inputs)}"
+        self.inputs[name] = (shape, dtype)
+        return name
+
+    def node(self, op, inputs, outputs=1, **attributes):
+        names = [f"{op}{len(self.nodes)}_{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(op, inputs, names, name=f"{op}{len(self.nodes)}", **attributes))
+        return names[0] if outputs == 1 else names
+
+    def masked(self, data):
+        """The rows of `data` whose first column is above a half."""
+        first = self.node("Gather", [data, self.constant(0)], axis=1)
+        mask = self.node("Greater", [first, self.constant(0.5, np.float32)])
+        if self.rng.random() < 0.3:
+            return self.node("Compress", [data, mask], axis=0)
+        places = self.node("NonZero", [mask])
+        if self.rng.random() < 0.5:
+            return self.node("Gather", [data, self.node("Squeeze", [places, self.constant([0])])], axis=0)
+        return self.node("GatherND", [data, self.node("Transpose", [places], perm=[1, 0])])
+
+    # Steps: what a node makes of the value, again of shape [found, columns].
+
+    def relu(self):
+        return self.node("Relu", [self.value])
+
+    def add(self):
+        row = self.rng.standard_normal(self.columns)
+        return self.node("Add", [self.value, self.constant(row, np.float32)])
+
+    def product(self):
+        columns = int(self.rng.integers(1, 6))
+        matrix = self.rng.standard_normal([self.columns, columns])
+        self.columns = columns
+        return self.node("MatMul", [self.value, self.constant(matrix, np.float32)])
+
+    def join(self):
+        other = self.masked(self.input([int(self.rng.integers(1, 9)), self.columns]))
+        return self.node("Concat", [self.value, other], axis=0)
+
+    def first_rows(self):
+        most = int(self.rng.integers(1, 8))
+        return self.node("Slice", [self.value, self.constant([0]), self.constant([most]), self.constant([0])])
+
+    def best(self):
+        """The rows with the greatest first columns, at most four."""
+        rows = self.node("Gather", [self.node("Shape", [self.value]), self.constant([0])])
+        k = self.node("Min", [rows, self.constant([4])])
+        first = self.node("Gather", [self.value, self.constant(0)], axis=1)
+        places = self.node("TopK", [first, k], 2)[1]
+        return self.node("Gather", [self.value, places], axis=0)
+
+    def as_many_as_given(self):
+        """The first k of the first input's rows in order, where the data say k."""
+        rows = int(self.rng.integers(3, 9))
+        data, k = self.input([rows, self.columns]), self.input([1], np.int64)
+        return self.node("TopK", [data, k], 2, axis=0)[0]
+
+    def again(self):
+        return self.masked(self.value)
+
+    def write(self):
+        """Rows that are written over others, at places that are found."""
+        rows = int(self.rng.integers(2, 9))
+        data = self.input([rows, self.columns])
+        first = self.node("Gather", [data, self.constant(0)], axis=1)
+        mask = self.node("Greater", [first, self.constant(0.5, np.float32)])
+        places = self.node("Transpose", [self.node("NonZero", [mask])], perm=[1, 0])
+        updates = self.node("Neg", [self.node("GatherND", [data, places])])
+        written = self.node("ScatterND", [data, places, updates])
+        return self.node("Concat", [self.value, written], axis=0)
+
+    def boxes(self):
+        """The rows that NonMaxSuppression chooses of boxes beside each other, by the first column."""
+        rows = int(self.rng.integers(2, 9))
+        data = self.input([rows, self.columns])
+        corner = np.arange(rows, dtype=np.float32)[:, None] * [2, 0, 2, 0] + [0, 0, 1.0, 1.0]
+        boxes = self.constant(corner[None], np.float32)
+        first = self.node("Gather", [data, self.constant(0)], axis=1)
+        scores = self.node("Unsqueeze", [first, self.constant([0, 1])])
+        limits = [self.constant([rows]), self.constant([0.5], np.float32), self.constant([0.25], np.float32)]
+        chosen = self.node("NonMaxSuppression", [boxes, scores, *limits])
+        places = self.node("Gather", [chosen, self.constant(2)], axis=1)
+        return self.node("Concat", [self.value, self.node("Gather", [data, places], axis=0)], axis=0)
+
+    STEPS = (relu, add, product, join, first_rows, best, as_many_as_given, again, write, boxes)
+
+    def extend(self):
+        step = self.STEPS[int(self.rng.integers(len(self.STEPS)))]
+        self.steps.append(step.__name__)
+        self.value = step(self)
+
+    def model(self):
+        outputs = [self.value, self.node("ReduceSum", [self.value, self.constant([0])], keepdims=0)]
+        if self.rng.random() < 0.5:
+            outputs.append(self.node("Shape", [self.value]))
+        kinds = {name: helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) for name, (_, dtype) in self.inputs.items()}
+        inputs = [helper.make_tensor_value_info(name, kinds[name], shape) for name, (shape, _) in self.inputs.items()]
+        made = [onnx.ValueInfoProto(name=name) for name in outputs]
+        graph = helper.make_graph(self.nodes, "chain", inputs, made, self.constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+    def data(self, number):
+        """Inputs of which nothing (0), all (1) or some is above a half."""
+        low, high = [(0.0, 0.5), (0.51, 1.0), (0.0, 1.0)][min(number, 2)]
+        given = {}
+        for name, (shape, dtype) in self.inputs.items():
+            if dtype is np.int64:
+                given[name] = self.rng.integers(0, 3, shape)
+            else:
+                given[name] = (low + (high - low) * self.rng.random(shape)).astype(np.float32)
+        return given
+
+
+class FoundValues(unittest.TestCase):
+    def test_chains_give_what_onnx_runtime_gives(self):
+        refused = []
+        for number in range(CHAINS):
+            rng = np.random.default_rng([SEED, number])
+            chain = Chain(rng)
+            for _ in range(int(rng.integers(1, 5))):
+                chain.extend()
+            model = chain.model()
+            try:
+                module = pruner.compile(model)
+            except PrunerError as error:
+                refused.append(f"{number} {chain.steps}: {error}")
+                continue
+            session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+            for turn in range(DATA):
+                given = chain.data(turn)
+                expected = session.run(None, given)
+                found = module(*[given[tensor.name] for tensor in module.inputs])
+                for ours, theirs in zip(found, expected):
+                    what = f"chain {number} {chain.steps}, data {turn}"
+                    self.assertEqual(ours.shape, theirs.shape, what)
+                    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4, err_msg=what)
+        print(f"{CHAINS - len(refused)} of {CHAINS} chains compared", *refused, sep="\n  ", file=sys.stderr)
+        self.assertLessEqual(len(refused), CHAINS / 5)
+
+
+if __name__ == "__main__":
+    unittest.main()
