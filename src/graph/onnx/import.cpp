@@ -299,8 +299,10 @@ Result<std::vector<Entry>> Importer::add_body(const onnx::GraphProto& graph,
   TRY_ASSIGN(const Body* body, body_of(graph.node(), outputs));
   TRY(add_initializers(graph, scope));
   TRY(add_nodes(graph.node(), *body, scope, needed));
-  for (const std::string& name : outputs)
+  for (const std::string& name : outputs) {
+    find(name, scope);  // an output may be what the part is given
     if (needed != nullptr && !needed->contains(name)) scope.names.try_emplace(name, ValueId{});
+  }
   return outputs_of(outputs, scope);
 }
 
