@@ -20,11 +20,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Factors of the weights of the last layers, with which drawn weights find boxes of different scores.
 SCALES = {
     "ssdlite320_mobilenet_v3_large": 5,
-    "ssd300_vgg16": 1,
     "retinanet_resnet50_fpn": 2,
     "fcos_resnet50_fpn": 2,
     "fasterrcnn_resnet50_fpn": 3,
-    "fasterrcnn_mobilenet_v3_large_320_fpn": 100,
 }
 SCORES = ("cls_logits", "cls_score", "classification_head.module_list")
 REGRESSIONS = ("bbox_pred", "bbox_reg", "regression_head.module_list")

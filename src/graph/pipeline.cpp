@@ -121,48 +121,69 @@ class Cutter {
     note_part_extents(base_);
     pipeline_.branches = base_.branches;
     for (size_t s = 0; s < pipeline_.symbols.size(); ++s) {
-      const Symbol& symbol = pipeline_.symbols[s];
-      for (const int64_t extent : {int64_t{0}, int64_t{1}, symbol.max / 2 + 1}) {
-        if (extent >= symbol.max) continue;
-        auto found = extents();
-        found->all_known = true;
-        found->extents[symbol.name] = extent;
-        const Result<Graph> at = import_(found, nullptr);
-        if (!at.ok())
-          return Error("where ", symbol.name, " is ", extent, ": ", at.error().message());
-        // Where nothing is found, what would be made of it is known.
-        const bool alike = extent == 0 || (at->values.size() == base_.values.size() &&
-                                           at->nodes.size() == base_.nodes.size());
-        if (at->branches != base_.branches || !alike)
-          return Error("where the data find ",
-                       extent,
-                       " of \"",
-                       symbol.name,
-                       "\" the network is another than where they find ",
-                       symbol.max);
-        if (extent == 0) compare_by_name(*at, s);
-        if (extent > 0) note_part_extents(*at);
-        for (size_t v = 0; extent > 0 && v < depends_.size(); ++v) {
-          const Value &a = base_.values[v], &b = at->values[v];
+      for (const int64_t extent : {int64_t{1}, pipeline_.symbols[s].max / 2 + 1}) {
+        if (extent >= pipeline_.symbols[s].max) continue;
+        TRY_ASSIGN(const Graph at, import_where(s, extent));
+        if (at.values.size() != base_.values.size() || at.nodes.size() != base_.nodes.size())
+          return another_network(s, extent);
+        note_part_extents(at);
+        for (size_t v = 0; v < depends_.size(); ++v) {
+          const Value &a = base_.values[v], &b = at.values[v];
           if (a.shape != b.shape || !same_bytes(a.constant, b.constant)) depends_[v].insert(s);
         }
       }
     }
+    const std::vector<Symbols> at_others = depends_;
+    for (size_t s = 0; s < pipeline_.symbols.size(); ++s) {
+      TRY_ASSIGN(const Graph at, import_where(s, 0));
+      compare_by_name(at, s, at_others);
+    }
     return Unit{};
   }
 
-  /// Where a symbol is 0, values may be others, but for those that the file names.
-  void compare_by_name(const Graph& at, size_t symbol) {
+  Error another_network(size_t s, int64_t extent) const {
+    return Error("where the data find ",
+                 extent,
+                 " of \"",
+                 pipeline_.symbols[s].name,
+                 "\" the network is another than where they find ",
+                 pipeline_.symbols[s].max);
+  }
+
+  /// The network where one symbol has another extent.
+  Result<Graph> import_where(size_t s, int64_t extent) const {
+    auto found = extents();
+    found->all_known = true;
+    found->extents[pipeline_.symbols[s].name] = extent;
+    Result<Graph> at = import_(found, nullptr);
+    if (!at.ok())
+      return Error("where ", pipeline_.symbols[s].name, " is ", extent, ": ", at.error().message());
+    if (at->branches != base_.branches) return another_network(s, extent);
+    return at;
+  }
+
+  /// What has another shape where symbol `s` is 0 depends on it, too: of the first few, say, there
+  /// are as many at all other extents. Nodes may be others there, so that values are found by their
+  /// names. Where nothing is found in nothing, it is the extent of that which makes the difference,
+  /// for what depends on it at other extents (`at_others`).
+  void compare_by_name(const Graph& at, size_t s, const std::vector<Symbols>& at_others) {
+    Symbols nothing;
+    for (const Node& node : at.nodes)
+      if (node.op == kFound && element_count(at[node.outputs[0]].shape) == 0)
+        nothing.insert(symbol_of(node));
+    nothing.erase(s);
     std::map<std::string, std::vector<const Value*>> by_name;
     for (const Value& value : at.values) by_name[value.name].push_back(&value);
     for (size_t v = 0; v < depends_.size(); ++v) {
       const Value& value = base_.values[v];
       const auto other = by_name.find(value.name);
       if (other == by_name.end() || other->second.size() > 1) continue;
+      if (std::ranges::any_of(at_others[v], [&](size_t t) { return nothing.contains(t); }))
+        continue;
       const Value& none = *other->second[0];
       const bool known = value.constant && none.constant;
       if (none.shape != value.shape || (known && !same_bytes(value.constant, none.constant)))
-        depends_[v].insert(symbol);
+        depends_[v].insert(s);
     }
   }
 
@@ -213,7 +234,7 @@ class Cutter {
   }
 
   size_t symbol_of(const Node& found) const {
-    const std::string name = OpCall{base_, found}.text("symbol", "");
+    const std::string& name = std::get<std::string>(found.attributes.at("symbol"));
     return static_cast<size_t>(std::ranges::find(pipeline_.symbols, name, &Symbol::name) -
                                pipeline_.symbols.begin());
   }
@@ -326,7 +347,10 @@ class Cutter {
   Result<Unit> add_shape(size_t s, ValueId id, std::set<ValueId>& seen) {
     if (maker_stage(id) == static_cast<int>(s) || seen.contains(id)) return Unit{};
     const Value& value = base_[id];
-    if (!depends(id).empty()) return add_read(s, id, seen);
+    const std::vector<size_t>& own = pipeline_.stages[s].symbols;
+    const Symbols& of = depends(id);
+    // Where the stage knows nothing of a symbol, it asks for extents that do not depend on it.
+    if (!of.empty() && std::ranges::includes(own, of)) return add_read(s, id, seen);
     if (value.name.empty() || names_.at(value.name) > 1)
       return Error("\"", value.name, "\" is a value that the network cannot be cut at");
     pipeline_.stages[s].shapes[value.name] = {value.dtype, value.shape};

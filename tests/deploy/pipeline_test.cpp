@@ -273,7 +273,7 @@ TEST_F(PipelineModules, RefuseAnotherNetworkAtAnotherExtent) {
   set_graph(branches, "then_branch", neg);
   set_graph(branches, "else_branch", relu);
   EXPECT_ERROR(phases(model),
-               "where the data find 0 of \"kept_found\" the network is another than where they "
+               "where the data find 1 of \"kept_found\" the network is another than where they "
                "find 8");
 }
 
