@@ -8,13 +8,14 @@ import os
 import sys
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
 try:
     import numpy as np
     import onnx
     import onnxruntime as ort
     from onnx import TensorProto, helper, numpy_helper
-except ImportError as error:
-    print(f"skipped: {error}", file=sys.stderr)
+except ImportError as missing:
+    print(f"skipped: {missing}")
     sys.exit(77)
 
 import pruner
