@@ -177,6 +177,7 @@ class Phase:
         self.inputs = [_spec(phase.inputs[i]) for i in range(phase.num_inputs)]
         self.outputs = [_spec(phase.outputs[i]) for i in range(phase.num_outputs)]
         self._kernels = range(phase.first_kernel, phase.first_kernel + phase.num_kernels)
+        self._staged = self._found_dims() is not None
 
     def __repr__(self):
         inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
@@ -203,9 +204,8 @@ class Phase:
         seconds = (ctypes.c_double * max(len(kernels), 1))()
         self._execute(arrays, seconds)
         names = [self._module._kernel(i).contents.name.decode() for i in kernels]
-        # Of a network in stages there are kernels for extents that were not found.
-        staged = self._used_dims() is not None
-        return [KernelTime(name, s * 1e3) for name, s in zip(names, seconds) if s > 0 or not staged]
+        # A network in stages has kernels for extents that were not found.
+        return [KernelTime(name, s * 1e3) for name, s in zip(names, seconds) if s > 0 or not self._staged]
 
     def bench(self, *inputs, runs: int = 20, warm_up: int = 3, **named) -> float:
         """The median time of a run, in milliseconds."""
@@ -288,9 +288,9 @@ class Phase:
             module._check(module._run_phase(module._instance, self._number, *tensors))
         else:
             module._check(module._run_shaped(module._instance, self._number, extents, *tensors))
-        return self._used(results)
+        return self._used(results) if self._staged else results
 
-    def _used_dims(self):
+    def _found_dims(self):
         """The dims of all outputs of the last run, where the data decide some; None: they decide none."""
         module = self._module
         dims = _numbers([0] * sum(len(spec.shape) for spec in self.outputs))
@@ -300,10 +300,7 @@ class Phase:
 
     def _used(self, results: List[np.ndarray]) -> List[np.ndarray]:
         """What is used of the results, where the data decide how much that is: views of them."""
-        dims = self._used_dims()
-        if dims is None:
-            return results
-        left = iter(dims)
+        left = iter(self._found_dims())
         shapes = [tuple(next(left) for _ in array.shape) for array in results]
         return [x.reshape(-1)[: math.prod(shape)].reshape(shape) for x, shape in zip(results, shapes)]
 

@@ -121,17 +121,17 @@ struct LoadedModule::State {
     return module.run_shaped(phase, call.extents.data(), call.in.data(), call.out.data(), seconds);
   }
 
-  static size_t num_dims(const std::vector<Tensor>& tensors) {
-    size_t count = 0;
-    for (const Tensor& tensor : tensors) count += tensor.shape().size();
-    return count;
+  /// The dims of all outputs of the last run, where the data decide some; nullopt: they do not.
+  std::optional<std::vector<int64_t>> found_dims() const {
+    std::vector<int64_t> dims = dims_of(phases.front().outputs);
+    return module.output_dims(dims.data()) ? std::optional(std::move(dims)) : std::nullopt;
   }
 
   /// Leaves the part of outputs that is used, where the data decide how much that is.
   void trim(std::vector<Tensor>& results) const {
-    std::vector<int64_t> dims(num_dims(results) + 1);
-    if (!module.output_dims(dims.data())) return;
-    auto at = dims.begin();
+    const std::optional<std::vector<int64_t>> dims = found_dims();
+    if (!dims) return;
+    auto at = dims->begin();
     for (Tensor& tensor : results) {
       const auto end = at + std::ssize(tensor.shape());
       Tensor part(tensor.dtype(), {at, end});
@@ -167,12 +167,11 @@ struct LoadedModule::State {
   std::vector<KernelTime> kernel_times(const std::vector<std::vector<double>>& runs,
                                        const Call& call) const {
     std::vector<KernelTime> kernels;
-    std::vector<int64_t> dims(num_dims(call.results) + 1);
-    const bool staged = module.output_dims(dims.data());
+    const bool staged = found_dims().has_value();
     for (int i = 0; i < call.num_kernels; ++i) {
       std::vector<double> times;
       for (const std::vector<double>& run : runs) times.push_back(run[i]);
-      // Of a network in stages there are kernels for extents that were not found.
+      // A network in stages has kernels for extents that were not found.
       if (staged && std::ranges::all_of(times, [](double s) { return s == 0; })) continue;
       const int k = call.first_kernel + i;
       const PrunerKernelSpec& spec = module.kernel(k);

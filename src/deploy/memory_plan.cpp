@@ -8,22 +8,12 @@
 namespace pruner {
 namespace {
 
-/// Bytes of the arena that are taken from group `first` to group `last`, both included.
-struct Block {
-  int64_t bytes = 0;
-  int first = 0, last = 0;
-  int64_t offset = -1;  // bytes from the arena's beginning; -1: not placed
-
-  // Whether some group needs both.
-  bool meets(const Block& other) const { return first <= other.last && other.first <= last; }
-};
-
 /// The lowest offset of the tightest gap between the placed blocks that live at the same time.
-int64_t best_fit(const Block& block, const std::vector<Block*>& placed) {
+int64_t best_fit(const ArenaBlock& block, const std::vector<ArenaBlock*>& placed) {
   int64_t end = 0;  // of what lies below
   int64_t best = -1;
   int64_t best_gap = 0;
-  for (const Block* other : placed) {
+  for (const ArenaBlock* other : placed) {
     if (!block.meets(*other)) continue;
     const int64_t gap = other->offset - end;
     if (gap >= block.bytes && (best < 0 || gap < best_gap)) {
@@ -35,27 +25,31 @@ int64_t best_fit(const Block& block, const std::vector<Block*>& placed) {
   return best >= 0 ? best : end;
 }
 
-/// Gives every block its offset, the largest first; returns the bytes of the arena.
-int64_t place(std::vector<Block>& blocks) {
-  std::vector<Block*> order;
-  for (Block& block : blocks) order.push_back(&block);
-  std::stable_sort(order.begin(), order.end(), [](const Block* a, const Block* b) {
+}  // namespace
+
+int64_t place_blocks(std::vector<ArenaBlock>& blocks) {
+  std::vector<ArenaBlock*> order;
+  for (ArenaBlock& block : blocks) order.push_back(&block);
+  std::stable_sort(order.begin(), order.end(), [](const ArenaBlock* a, const ArenaBlock* b) {
     return a->bytes > b->bytes;
   });
-  std::vector<Block*> placed;  // ascending offsets
+  std::vector<ArenaBlock*> placed;  // ascending offsets
   int64_t arena_bytes = 0;
-  for (Block* block : order) {
+  for (ArenaBlock* block : order) {
     block->offset = best_fit(*block, placed);
     arena_bytes = std::max(arena_bytes, block->offset + block->bytes);
-    placed.insert(
-        std::upper_bound(placed.begin(),
-                         placed.end(),
-                         block,
-                         [](const Block* a, const Block* b) { return a->offset < b->offset; }),
-        block);
+    placed.insert(std::upper_bound(placed.begin(),
+                                   placed.end(),
+                                   block,
+                                   [](const ArenaBlock* a, const ArenaBlock* b) {
+                                     return a->offset < b->offset;
+                                   }),
+                  block);
   }
   return arena_bytes;
 }
+
+namespace {
 
 class Planner {
  public:
@@ -93,7 +87,7 @@ class Planner {
       add_output(static_cast<int>(g));
     }
     const std::vector<int> aside = blocks_of_exchanged_states();
-    result.arena_bytes = states_.bytes + place(blocks_);
+    result.arena_bytes = states_.bytes + place_blocks(blocks_);
     for (const int block : workspaces) result.workspaces.push_back(place_of(block).index);
     for (size_t v = 0; v < places_.size(); ++v) {
       const Storage storage = partition_.storage_of(ValueId{static_cast<int32_t>(v)});
@@ -193,7 +187,7 @@ class Planner {
   }
 
   int add_block(int first, int last, int64_t bytes) {
-    blocks_.push_back({(bytes + alignment_ - 1) / alignment_ * alignment_, first, last});
+    blocks_.push_back({aligned(bytes, alignment_), first, last});
     return static_cast<int>(blocks_.size()) - 1;
   }
 
@@ -267,7 +261,7 @@ class Planner {
   std::vector<ValuePlace> places_;  // of values outside of the arena
   std::vector<int> last_use_;       // the last group that reads it
   std::vector<int> block_of_;       // by owner: its block in the arena; -1: none
-  std::vector<Block> blocks_;
+  std::vector<ArenaBlock> blocks_;
 };
 
 /// Whether `indices` are exactly the variables of axes of these extents.

@@ -14,6 +14,24 @@ namespace pruner {
 
 inline constexpr int64_t kArenaAlignment = 64;  // bytes: of a CPU; a GPU's is kPlanGpuAlignment
 
+/// The least multiple of `alignment` that has room for so many bytes.
+constexpr int64_t aligned(int64_t bytes, int64_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+/// Bytes of an arena that are taken from one step of a run to another, both included.
+struct ArenaBlock {
+  int64_t bytes = 0;
+  int first = 0, last = 0;
+  int64_t offset = -1;  // bytes from the arena's beginning; -1: not placed
+
+  /// Whether some step needs both.
+  bool meets(const ArenaBlock& other) const { return first <= other.last && other.first <= last; }
+};
+
+/// Gives every block its offset, the largest first; returns the bytes of the arena.
+int64_t place_blocks(std::vector<ArenaBlock>& blocks);
+
 /// What the plan has to know of a group's kernel.
 struct KernelMemory {
   int64_t workspace_bytes = 0;

@@ -154,7 +154,7 @@ Result<States> place_states(std::span<const Phase> phases, int64_t alignment) {
       if (known == states.all.end()) {
         states.all.push_back({spec, bytes, value_bytes(value)});
         known = states.all.end() - 1;
-        bytes += (known->bytes + alignment - 1) / alignment * alignment;
+        bytes += aligned(known->bytes, alignment);
       }
       if (known->spec.dtype != spec.dtype || known->spec.shape != spec.shape)
         return Error(phase.name, ": state ", print(spec), " is ", print(known->spec), " before");
@@ -360,21 +360,23 @@ static Result<Artifact> add_phase(const Phase& phase,
   return code;
 }
 
-// The stages from the one that makes each tensor to the last one that reads it.
-static std::vector<std::pair<size_t, size_t>> lives_of(const Pipeline& pipeline) {
-  std::vector<std::pair<size_t, size_t>> lives(pipeline.tensors.size(), {SIZE_MAX, 0});
-  // What is part of another has its bytes.
-  const auto owner = [&](size_t tensor) {
-    while (pipeline.tensors[tensor].part_of) tensor = *pipeline.tensors[tensor].part_of;
-    return tensor;
+// Takes a tensor's bytes from the stage that makes it to the last one that reads it. Blocks have
+// the numbers of the tensors; a part of another tensor has that one's bytes.
+static std::vector<ArenaBlock> blocks_of(const Pipeline& pipeline, int64_t alignment) {
+  std::vector<ArenaBlock> blocks;
+  const int end = static_cast<int>(pipeline.stages.size());
+  for (const Pipeline::Tensor& tensor : pipeline.tensors) {
+    const int64_t bytes = element_count(tensor.shape) * dtype_bytes(tensor.dtype);
+    blocks.push_back({tensor.part_of ? 0 : aligned(bytes, alignment), end, 0});
+  }
+  for (const size_t tensor : pipeline.inputs) blocks[tensor].bytes = 0;
+  const auto use = [&](size_t tensor, int stage) {
+    ArenaBlock& block = blocks[pipeline.owner_of(tensor)];
+    block.first = std::min(block.first, stage);
+    block.last = std::max(block.last, stage);
   };
-  const auto use = [&](size_t tensor, size_t stage) {
-    auto& [first, last] = lives[owner(tensor)];
-    first = std::min(first, stage);
-    last = std::max(last, stage);
-  };
-  for (size_t s = 0; s < pipeline.stages.size(); ++s) {
-    const Pipeline::Stage& stage = pipeline.stages[s];
+  for (int s = 0; s < end; ++s) {
+    const Pipeline::Stage& stage = pipeline.stages[static_cast<size_t>(s)];
     for (const size_t tensor : stage.inputs) use(tensor, s);
     for (const size_t tensor : stage.outputs) use(tensor, s);
     for (const Pipeline::Found& found : stage.found) {
@@ -386,47 +388,21 @@ static std::vector<std::pair<size_t, size_t>> lives_of(const Pipeline& pipeline)
       for (const size_t part : join.parts) use(part, s);
     }
   }
-  for (const size_t tensor : pipeline.outputs) use(tensor, pipeline.stages.size());
-  return lives;
+  for (const size_t tensor : pipeline.outputs) use(tensor, end);
+  return blocks;
 }
 
-// Places for the tensors that stages hand on, the largest first: each the lowest one that no other
-// has while it is in use.
+// Places for the tensors that stages hand on.
 static void place_tensors(const Pipeline& pipeline, int64_t alignment, ModulePlan& plan) {
-  const std::vector<std::pair<size_t, size_t>> lives = lives_of(pipeline);
-  std::vector<size_t> own;
-  for (size_t t = 0; t < pipeline.tensors.size(); ++t) {
+  std::vector<ArenaBlock> blocks = blocks_of(pipeline, alignment);
+  plan.tensor_bytes = place_blocks(blocks);
+  for (size_t t = 0; t < blocks.size(); ++t) {
     const Pipeline::Tensor& tensor = pipeline.tensors[t];
-    plan.tensors.push_back({.spec = {tensor.name, tensor.dtype, tensor.shape}});
-    if (tensor.part_of) continue;
-    const int64_t bytes = element_count(tensor.shape) * dtype_bytes(tensor.dtype);
-    plan.tensors[t].bytes = (bytes + alignment - 1) / alignment * alignment;
-    own.push_back(t);
+    plan.tensors.push_back({.spec = {tensor.name, tensor.dtype, tensor.shape},
+                            .offset = blocks[pipeline.owner_of(t)].offset});
   }
-  for (size_t i = 0; i < pipeline.inputs.size(); ++i) {
+  for (size_t i = 0; i < pipeline.inputs.size(); ++i)
     plan.tensors[pipeline.inputs[i]].input = static_cast<int64_t>(i);
-    plan.tensors[pipeline.inputs[i]].bytes = 0;
-  }
-  std::ranges::stable_sort(own, std::greater(), [&](size_t t) { return plan.tensors[t].bytes; });
-  std::vector<size_t> placed;
-  for (const size_t t : own) {
-    ModulePlan::Tensor& tensor = plan.tensors[t];
-    std::ranges::sort(placed, {}, [&](size_t other) { return plan.tensors[other].offset; });
-    for (const size_t other : placed) {
-      const bool together =
-          lives[t].first <= lives[other].second && lives[other].first <= lives[t].second;
-      const ModulePlan::Tensor& taken = plan.tensors[other];
-      if (together && tensor.offset < taken.offset + taken.bytes &&
-          taken.offset < tensor.offset + tensor.bytes)
-        tensor.offset = taken.offset + taken.bytes;
-    }
-    placed.push_back(t);
-  }
-  for (size_t t = 0; t < plan.tensors.size(); ++t) {
-    size_t owner = t;
-    while (pipeline.tensors[owner].part_of) owner = *pipeline.tensors[owner].part_of;
-    plan.tensors[t].offset = plan.tensors[owner].offset;
-  }
 }
 
 // What cannot work is said before minutes of compiling.

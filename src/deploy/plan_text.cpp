@@ -125,7 +125,7 @@ class PlanText {
       tensors += specs({tensor.spec}) + fmt::format(".quad {}, {}, {}, {}\n",
                                                     dtype_bytes(tensor.spec.dtype),
                                                     tensor.input,
-                                                    tensor.offset + plan.phase_bytes(),
+                                                    plan.first_tensor() + tensor.offset,
                                                     values);
       values += std::ssize(tensor.spec.shape);
     }

@@ -75,7 +75,6 @@ struct ModulePlan {
     TensorSpec spec;
     int64_t input = -1;  // number of the caller's tensor that it is; -1: none
     int64_t offset = 0;  // behind the arena of the phases
-    int64_t bytes = 0;   // of its own there
   };
   struct State {
     TensorSpec spec;
@@ -94,7 +93,8 @@ struct ModulePlan {
   std::vector<Phase> phases;
   std::vector<State> states;
   std::shared_ptr<const Pipeline> pipeline = {};  // whose stages the phases are; null: none
-  std::vector<Tensor> tensors = {};               // of the pipeline
+  std::vector<Tensor> tensors = {};               // those of the pipeline
+  int64_t tensor_bytes = 0;                       // that these take in the arena
   std::string checked = {};                       // pruner_module_checked()
   std::string numerics = {};                      // pruner_module_numerics()
 
@@ -102,13 +102,12 @@ struct ModulePlan {
     int64_t most = 0;
     for (const Phase& phase : phases)
       for (const Shapes& shapes : phase.shapes) most = std::max(most, shapes.arena_bytes);
-    constexpr int64_t kAlignment = 64;
-    return (most + kAlignment - 1) / kAlignment * kAlignment;
+    return most;
   }
+  /// Where the tensors of the pipeline begin.
+  int64_t first_tensor() const { return aligned(phase_bytes(), kArenaAlignment); }
   int64_t arena_bytes() const {
-    int64_t behind = 0;
-    for (const Tensor& tensor : tensors) behind = std::max(behind, tensor.offset + tensor.bytes);
-    return phase_bytes() + behind;
+    return tensor_bytes > 0 ? first_tensor() + tensor_bytes : phase_bytes();
   }
 };
 

@@ -80,8 +80,8 @@ struct Graph {
   std::vector<State> states = {};                // which of both an instance keeps for itself
   std::shared_ptr<const RangeHints> hints = {};  // null: of one shape alone
   std::shared_ptr<FoldedConstants> folded = {};  // of imports that share a cache; null: none
-  std::map<std::string, bool> branches = {};  // which one each If of the file took: the first, then
-  bool is_stage = false;  // of a pipeline: it counts what it finds, and others read that part
+  std::map<std::string, bool> branches = {};  // by If of the file: whether its first one was taken
+  bool is_stage = false;  // it counts what it finds, and other stages read that part
 
   bool keeps_all() const { return hints != nullptr && hints->keeps_all; }
   bool any_extents() const { return hints != nullptr && hints->any_extents; }

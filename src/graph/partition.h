@@ -131,7 +131,8 @@ struct ImportPart {
   };
   std::map<std::string, Given> given;  // what is not computed, but taken as an input
   std::set<std::string> wanted;        // what is computed
-  /// Which branch an If takes, by its name; its condition, which is not read, says the same.
+  /// Whether an If takes its first branch, by its name; its condition, which is not read, says the
+  /// same.
   std::map<std::string, bool> branches = {};
 };
 

@@ -24,6 +24,16 @@ bool same_bytes(const std::optional<Tensor>& a, const std::optional<Tensor>& b) 
          std::memcmp(a->data(), b->data(), static_cast<size_t>(a->bytes())) == 0;
 }
 
+/// What an import takes for all that there is room for.
+std::shared_ptr<FoundExtents> greatest_extents(const Pipeline& pipeline) {
+  auto found = std::make_shared<FoundExtents>();
+  found->all_known = true;
+  found->joined = pipeline.joined;
+  found->limits = pipeline.limits;
+  for (const Symbol& symbol : pipeline.symbols) found->extents[symbol.name] = symbol.max;
+  return found;
+}
+
 /// A network at all the extents that there is room for, and which symbols its values depend on.
 class Cutter {
  public:
@@ -46,14 +56,6 @@ class Cutter {
   }
 
  private:
-  std::shared_ptr<FoundExtents> extents() const {
-    auto found = std::make_shared<FoundExtents>();
-    found->joined = pipeline_.joined;
-    found->limits = pipeline_.limits;
-    for (const Symbol& symbol : pipeline_.symbols) found->extents[symbol.name] = symbol.max;
-    return found;
-  }
-
   /// How many of the first elements of a value along axis 0 are read at most; nullopt: all.
   std::optional<int64_t> read_of(ValueId id) const {
     if (std::ranges::find(base_.outputs, id) != base_.outputs.end()) return std::nullopt;
@@ -96,7 +98,8 @@ class Cutter {
   }
 
   Result<Unit> import_base() {
-    auto found = extents();
+    auto found = greatest_extents(pipeline_);
+    found->all_known = false;
     found->extents.clear();
     TRY_ASSIGN(base_, import_(found, nullptr));
     pipeline_.symbols.clear();
@@ -152,8 +155,7 @@ class Cutter {
 
   /// The network where one symbol has another extent.
   Result<Graph> import_where(size_t s, int64_t extent) const {
-    auto found = extents();
-    found->all_known = true;
+    const auto found = greatest_extents(pipeline_);
     found->extents[pipeline_.symbols[s].name] = extent;
     Result<Graph> at = import_(found, nullptr);
     if (!at.ok())
@@ -298,13 +300,18 @@ class Cutter {
     outputs_.resize(order.size());
   }
 
+  /// A stage is imported by the names of the values that it begins and ends with.
+  Result<Unit> check_name(const Value& value) const {
+    if (!value.name.empty() && names_.at(value.name) == 1) return Unit{};
+    return Error("\"", value.name, "\" is a value that the network cannot be cut at");
+  }
+
   /// The number of a value among the pipeline's tensors.
   Result<size_t> tensor_of(ValueId id) {
     const auto known = tensors_.find(id);
     if (known != tensors_.end()) return known->second;
     const Value& value = base_[id];
-    if (value.name.empty() || names_.at(value.name) > 1)
-      return Error("\"", value.name, "\" is a value that the network cannot be cut at");
+    TRY(check_name(value));
     const Symbols& symbols = depends(id);
     pipeline_.tensors.push_back(
         {value.name, value.dtype, value.shape, {symbols.begin(), symbols.end()}});
@@ -351,8 +358,7 @@ class Cutter {
     const Symbols& of = depends(id);
     // Where the stage knows nothing of a symbol, it asks for extents that do not depend on it.
     if (!of.empty() && std::ranges::includes(own, of)) return add_read(s, id, seen);
-    if (value.name.empty() || names_.at(value.name) > 1)
-      return Error("\"", value.name, "\" is a value that the network cannot be cut at");
+    TRY(check_name(value));
     pipeline_.stages[s].shapes[value.name] = {value.dtype, value.shape};
     return Unit{};
   }
@@ -441,10 +447,9 @@ class Cutter {
     if (from >= 0 && maker_stage(node.inputs[1]) != from) {
       // The file's node reads the number, too, as that of a TopK.
       const Value& number = base_[node.inputs[1]];
-      const auto& inputs = pipeline_.stages[static_cast<size_t>(from)].inputs;
-      if (std::ranges::find(inputs, count) == inputs.end())
-        pipeline_.stages[static_cast<size_t>(from)].shapes[number.name] = {number.dtype,
-                                                                           number.shape};
+      Pipeline::Stage& stage = pipeline_.stages[static_cast<size_t>(from)];
+      if (std::ranges::find(stage.inputs, count) == stage.inputs.end())
+        stage.shapes[number.name] = {number.dtype, number.shape};
     }
     pipeline_.tensors[part].part_of = room;
     const size_t after = std::max(ready_.at(room), ready_.at(count));
@@ -498,15 +503,11 @@ Result<Graph> stage_graph(const Pipeline& pipeline,
     part->given[tensor.name] = {tensor.dtype, input_shapes[i]};
   }
   for (const size_t tensor : stage.outputs) part->wanted.insert(pipeline.tensors[tensor].name);
-  auto found = std::make_shared<FoundExtents>();
-  found->all_known = true;
-  found->joined = pipeline.joined;
-  found->limits = pipeline.limits;
-  for (const Symbol& symbol : pipeline.symbols) found->extents[symbol.name] = symbol.max;
-  TRY_ASSIGN(Graph graph, import(found, part));
+  TRY_ASSIGN(Graph graph, import(greatest_extents(pipeline), part));
   // Values whose shapes alone are read are no inputs.
   std::erase_if(graph.inputs, [&](ValueId id) { return stage.shapes.contains(graph[id].name); });
   graph.is_stage = true;
+  // Unlike remove_dead this keeps what makes constants: a kernel may have to compute them.
   std::set<ValueId> read(graph.outputs.begin(), graph.outputs.end());
   std::vector<Node> needed;
   for (Node& node : graph.nodes | std::views::reverse) {

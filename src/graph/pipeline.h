@@ -60,6 +60,9 @@ struct Pipeline {
   std::vector<Tensor> tensors;
   std::vector<Stage> stages;            // in an order in which they can be run
   std::vector<size_t> inputs, outputs;  // the network's
+
+  /// The tensor whose bytes a tensor has.
+  size_t owner_of(size_t tensor) const { return tensors[tensor].part_of.value_or(tensor); }
 };
 
 /// Cuts a network that reads what the data find; nullopt: it reads nothing of that kind. Errors: of

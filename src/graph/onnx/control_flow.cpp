@@ -9,18 +9,6 @@
 
 namespace pruner {
 
-static Tensor scalar(DType dtype, int64_t value) {
-  Tensor tensor(dtype, {});
-  tensor.set_int(0, value);
-  return tensor;
-}
-
-static Tensor list(std::span<const int64_t> values) {
-  Tensor tensor(DType::kInt64, {static_cast<int64_t>(values.size())});
-  std::ranges::copy(values, tensor.values<int64_t>().begin());
-  return tensor;
-}
-
 // The types of tensors that have no elements; empty: some have, or are sequences.
 static std::vector<TensorType> types_of_empty(const ConstructCall& call,
                                               const std::vector<Entry>& outputs) {
@@ -33,49 +21,50 @@ static std::vector<TensorType> types_of_empty(const ConstructCall& call,
   return types;
 }
 
-static Outputs add_branch(const ConstructCall& call, bool then) {
+// The outputs of a branch, whatever the condition says; names of what it makes begin with `prefix`.
+static Outputs add_branch(const ConstructCall& call, bool then, const std::string& prefix) {
   TRY_ASSIGN(const auto chosen, call.graph(then ? "then_branch" : "else_branch"));
   const auto [graph, scope] = chosen;
   TRY(call.importer.check_operators(*graph));
   if (!call.importer.known_branch(call.name))
-    return call.importer.add_body(*graph, *scope, call.name + "/", {});
+    return call.importer.add_body(*graph, *scope, prefix, {});
   const std::set<std::string> needed =
       call.importer.needed_outputs(call.proto, *graph, call.scope.read, call.scope.prefix);
-  return call.importer.add_body(*graph, *scope, call.name + "/", {}, &needed);
+  return call.importer.add_body(*graph, *scope, prefix, {}, &needed);
 }
 
 // Where both branches make the same tensors without elements, as behind `if boxes.numel() == 0`,
-// the condition decides nothing: the longer branch is taken, which is right at other extents, too.
-static Result<bool> decides_nothing(const ConstructCall& call,
-                                    bool then,
-                                    const std::vector<Entry>& made) {
+// the condition decides nothing: gives the outputs of the longer branch, which is right at other
+// extents, too. nullopt: the branch that made `made` is the right one.
+static std::optional<std::vector<Entry>> longer_branch(const ConstructCall& call,
+                                                       bool then,
+                                                       const std::vector<Entry>& made) {
   const std::vector<TensorType> types = types_of_empty(call, made);
-  TRY_ASSIGN(const auto chosen, call.graph(then ? "then_branch" : "else_branch"));
-  TRY_ASSIGN(const auto other, call.graph(then ? "else_branch" : "then_branch"));
-  if (types.empty() || other.first->node_size() <= chosen.first->node_size()) return false;
-  const Outputs tried = add_branch(call, !then);
-  return tried.ok() && types_of_empty(call, *tried) == types;
+  const auto chosen = call.graph(then ? "then_branch" : "else_branch");
+  const auto other = call.graph(then ? "else_branch" : "then_branch");
+  if (types.empty() || !other.ok() || other->first->node_size() <= chosen->first->node_size())
+    return std::nullopt;
+  const Outputs tried = add_branch(call, !then, call.name + "/");
+  if (!tried.ok() || types_of_empty(call, *tried) != types) return std::nullopt;
+  return *tried;
 }
 
-// A graph of the node as it is, whatever the condition says.
-static Outputs add_graph(const ConstructCall& call, const char* attribute, const char* name) {
-  TRY_ASSIGN(const auto found, call.graph(attribute));
-  const auto [graph, scope] = found;
-  TRY(call.importer.check_operators(*graph));
-  return call.importer.add_body(*graph, *scope, call.name + "/" + name + "/", {});
-}
-
-// Of a condition that the data say: both branches are computed, and each output is chosen, which
-// has to be alike in both.
+// Computes both branches of a condition that the data say and chooses each output, whose type has
+// to be the same in both.
 static Outputs add_both_branches(const ConstructCall& call, ValueId condition) {
   Importer& importer = call.importer;
   const Error unknown =
       call.error(computed_at_run_time(importer.graph(), condition, "the condition").message());
   const Value& flag = call.value(condition);
   if (flag.dtype != DType::kBool || element_count(flag.shape) != 1) return unknown;
-  TRY_ASSIGN(const std::vector<Entry> thens, add_graph(call, "then_branch", "then"));
-  TRY_ASSIGN(const std::vector<Entry> elses, add_graph(call, "else_branch", "else"));
-  const ValueId shape = importer.add_constant(call.name + "/scalar", Tensor(DType::kInt64, {0}));
+  const Outputs made[] = {add_branch(call, true, call.name + "/then/"),
+                          add_branch(call, false, call.name + "/else/")};
+  for (const Outputs& branch : made) {
+    if (!branch.ok())
+      return Error(unknown.message(), "; to compute both branches: ", branch.error().message());
+  }
+  const std::vector<Entry>&thens = *made[0], &elses = *made[1];
+  const ValueId shape = importer.add_integers(call.name + "/scalar", {});
   TRY_ASSIGN(const auto truth,
              importer.add("Reshape", {condition, shape}, {}, call.name + "/condition"));
   std::vector<Entry> outputs;
@@ -104,21 +93,18 @@ static Outputs add_both_branches(const ConstructCall& call, ValueId condition) {
 }
 
 static Outputs add_if(const ConstructCall& call) {
+  const std::string prefix = call.name + "/";
   if (const std::optional<bool> known = call.importer.known_branch(call.name))
-    return add_branch(call, *known);
+    return add_branch(call, *known, prefix);
   TRY_ASSIGN(const ValueId condition, call.tensor(0));
   if (!call.value(condition).constant) return add_both_branches(call, condition);
   TRY_ASSIGN(const int64_t truth, call.known(condition, "the condition"));
-  bool then = truth != 0;
-  TRY_ASSIGN(std::vector<Entry> made, add_branch(call, then));
+  const bool then = truth != 0;
+  TRY_ASSIGN(std::vector<Entry> made, add_branch(call, then, prefix));
   if (!call.importer.reads_found()) return made;
-  TRY_ASSIGN(const bool longer, decides_nothing(call, then, made));
-  if (longer) {
-    then = !then;
-    TRY_ASSIGN(made, add_branch(call, then));
-  }
-  call.importer.note_branch(call.name, then);
-  return made;
+  std::optional<std::vector<Entry>> longer = longer_branch(call, then, made);
+  call.importer.note_branch(call.name, then != longer.has_value());
+  return longer ? *std::move(longer) : std::move(made);
 }
 
 // Tensors of one shape along a new axis.
@@ -126,7 +112,7 @@ static Result<ValueId> side_by_side(Importer& importer,
                                     std::vector<ValueId> parts,
                                     int64_t axis,
                                     const std::string& name) {
-  const ValueId axes = importer.add_constant(name + "/axes", list({{axis}}));
+  const ValueId axes = importer.add_integers(name + "/axes", {{axis}});
   for (ValueId& part : parts) {
     TRY_ASSIGN(const auto made,
                importer.add("Unsqueeze", {part, axes}, {}, importer.graph()[part].name));
@@ -242,10 +228,11 @@ static Outputs add_loop(const ConstructCall& call) {
   TRY_ASSIGN(Rounds rounds, Rounds::of(call, 2 + state.size(), 1 + state.size()));
   Importer& importer = call.importer;
   if (!conditional) TRY(importer.check_unfolded(trips));
-  const ValueId truth = importer.add_constant(call.name + "/true", scalar(DType::kBool, 1));
+  Tensor yes(DType::kBool, {});
+  yes.set_int(0, 1);
+  const ValueId truth = importer.add_constant(call.name + "/true", std::move(yes));
   for (int64_t round = 0; round < trips && goes_on != 0; ++round) {
-    const ValueId number =
-        importer.add_constant(call.name + "/round", scalar(DType::kInt64, round));
+    const ValueId number = importer.add_integer(call.name + "/round", round);
     std::vector<Entry> inputs{number, truth};
     inputs.insert(inputs.end(), state.begin(), state.end());
     TRY_ASSIGN(std::vector<Entry> outputs, rounds.run(std::move(inputs)));
@@ -269,7 +256,7 @@ static Result<ValueId> element(const ConstructCall& call, ValueId data, int64_t 
   Importer& importer = call.importer;
   const std::string name = call.name + "/" + std::to_string(at);
   const auto constant = [&](int64_t value) {
-    return importer.add_constant(name + "/slice", list({{value}}));
+    return importer.add_integers(name + "/slice", {{value}});
   };
   const ValueId axes = constant(axis), start = constant(at), end = constant(at + 1);
   TRY_ASSIGN(const auto slice, importer.add("Slice", {data, start, end, axes}, {}, name));

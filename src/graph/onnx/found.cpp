@@ -6,6 +6,7 @@
 #include "graph/evaluate.h"
 #include "graph/found_values.h"
 #include "graph/onnx/importer.h"
+#include "support/check.h"
 
 namespace pruner {
 
@@ -22,16 +23,32 @@ std::optional<int64_t> found_axis(const Graph& graph, const Node& finder, size_t
   return output == 0 && call.has_attribute("axis") ? *call.axis("axis", 0, call.rank()) : 0;
 }
 
-Tensor integers(std::vector<int64_t> values, std::vector<int64_t> shape) {
-  Tensor tensor(DType::kInt64, std::move(shape));
-  std::ranges::copy(values, tensor.values<int64_t>().begin());
-  return tensor;
-}
-
 }  // namespace
 
-// A TopK of a k that the data say finds all elements in order. Gives k, of which so many are used.
-std::optional<ValueId> Importer::find_all(Node& node) {
+// A new value like `part`, which has room for all that may be found.
+ValueId Importer::add_room(ValueId part) {
+  Value room = graph_[part];
+  room.name += "/room";
+  return add_value(std::move(room));
+}
+
+// Appends the kFound that makes `part` of `room`. `count` is invalid where the extent is that of
+// several parts together.
+Result<Unit> Importer::add_part(
+    ValueId room, ValueId part, int64_t axis, const std::string& symbol, ValueId count) {
+  Node found{kFound, "", {room}, {part}, {{"axis", axis}, {"symbol", symbol}}};
+  if (count.valid()) found.inputs.push_back(count);
+  const auto extent = options_.found->extents.find(symbol);
+  if (extent != options_.found->extents.end()) found.attributes["extent"] = extent->second;
+  graph_[part].constant.reset();
+  TRY(infer_node(graph_, found));
+  graph_.nodes.push_back(std::move(found));
+  made_by_.resize(graph_.values.size(), -1);
+  return Unit{};
+}
+
+// Makes a TopK of a k that the data say find all elements in order; nullopt: it is none.
+std::optional<Importer::FirstOfAll> Importer::find_all(Node& node) {
   if (!reads_found() || node.op != "TopK" || node.inputs.size() != 2) return std::nullopt;
   const ValueId k = node.inputs[1];
   const OpCall call{graph_, node};
@@ -40,33 +57,23 @@ std::optional<ValueId> Importer::find_all(Node& node) {
       element_count(graph_[k].shape) != 1)
     return std::nullopt;
   const int64_t all = call.shape(0)[static_cast<size_t>(*axis)];
-  node.inputs[1] = add_constant(graph_[node.outputs[0]].name + "/all", integers({all}, {1}));
-  return k;
+  node.inputs[1] = add_integers(graph_[node.outputs[0]].name + "/all", {{all}});
+  return FirstOfAll{k, *axis};
 }
 
 // Puts a kFound behind each output of a TopK, whose nodes begin with number `first`.
-Result<Unit> Importer::add_first(const Node& top_k, ValueId k, size_t first) {
-  const std::string symbol = graph_[top_k.outputs[0]].name;
-  const auto extent = options_.found->extents.find(symbol);
-  for (const ValueId part : top_k.outputs) {
-    if (!part.valid()) continue;
-    Value value = graph_[part];
-    value.name += "/room";
-    const ValueId room{static_cast<int32_t>(graph_.values.size())};
-    graph_.values.push_back(std::move(value));
+Result<Unit> Importer::add_first(std::span<const ValueId> outputs,
+                                 const FirstOfAll& wanted,
+                                 size_t first) {
+  const std::string symbol = graph_[outputs[0]].name;
+  for (const ValueId part : outputs) {
+    const ValueId room = add_room(part);
     for (size_t n = first; n < graph_.nodes.size(); ++n) {
       std::ranges::replace(graph_.nodes[n].inputs, part, room);
       std::ranges::replace(graph_.nodes[n].outputs, part, room);
     }
-    const int64_t rank = std::ssize(graph_[room].shape);
-    const int64_t axis = *normal_axis(OpCall{graph_, top_k}.integer("axis", -1), rank);
-    Node found{kFound, "", {room, k}, {part}, {{"axis", axis}, {"symbol", symbol}}};
-    if (extent != options_.found->extents.end()) found.attributes["extent"] = extent->second;
-    graph_[part].constant.reset();
-    TRY(infer_node(graph_, found));
-    graph_.nodes.push_back(std::move(found));
+    TRY(add_part(room, part, wanted.axis, symbol, wanted.count));
   }
-  made_by_.resize(graph_.values.size(), -1);
   return Unit{};
 }
 
@@ -82,26 +89,27 @@ Result<ValueId> Importer::count_found(const Node& finder, ValueId room) {
   std::vector<ValueId> found = {room};
   if (finder.op == "pruner::Compress") {
     found = {finder.inputs[1]};
+  } else if (finder.op == "Unique") {
+    found = {finder.outputs[1]};
   } else {
-    if (finder.op == "Unique") found = {finder.outputs[1]};
-    if (finder.op != "Unique") {
-      const ValueId zero = add_constant(name + "/first", integers({0}, {}));
-      const int64_t axis = finder.op == "NonZero" ? 0 : 1;
-      TRY_ASSIGN(found, first("Gather", {room, zero}, {{"axis", axis}}));
-    }
-    const ValueId zero = add_constant(name + "/zero", integers({0}, {}));
+    const ValueId zero = add_integer(name + "/first", 0);
+    const int64_t axis = finder.op == "NonZero" ? 0 : 1;
+    TRY_ASSIGN(found, first("Gather", {room, zero}, {{"axis", axis}}));
+  }
+  if (finder.op != "pruner::Compress") {
+    const ValueId zero = add_integer(name + "/zero", 0);
     TRY_ASSIGN(found, first("GreaterOrEqual", {found[0], zero}, {}));
   }
   TRY_ASSIGN(found, first("Cast", {found[0]}, {{"to", std::string("int64")}}));
-  const ValueId axes = add_constant(name + "/axes", integers({0}, {1}));
+  const ValueId axes = add_integers(name + "/axes", {{0}});
   TRY_ASSIGN(found, first("ReduceSum", {found[0], axes}, {{"keepdims", int64_t{1}}}));
   return found[0];
 }
 
-// The name of the extent of what a node finds or joins; nullopt: that of no symbol.
-std::optional<std::string> Importer::found_symbol(const Node& finder) {
+// The name of the extent of what a node finds or joins, whose own name is `name`; nullopt: it has
+// none.
+std::optional<std::string> Importer::found_symbol(const Node& finder, const std::string& name) {
   const FoundExtents& known = *options_.found;
-  const std::string& name = graph_[finder.outputs[0]].name;
   if (finder.op == "Concat") {
     const auto joined = known.joined.find(name);
     return joined == known.joined.end() ? std::nullopt : std::optional(joined->second);
@@ -124,36 +132,30 @@ std::optional<std::string> Importer::found_symbol(const Node& finder) {
 // Puts a kFound behind each output of a node that is as long as found, or that joins such.
 Result<Unit> Importer::add_found(size_t number) {
   Node finder = graph_.nodes[number];
-  // A function hands its result on under the name that the file has for it.
-  if (number + 1 < graph_.nodes.size()) {
-    const Node& next = graph_.nodes[number + 1];
-    if (next.op == "Identity" && next.inputs[0] == finder.outputs[0])
-      graph_[finder.outputs[0]].name = graph_[next.outputs[0]].name;
-  }
-  const std::optional<std::string> symbol = found_symbol(finder);
+  // Compress is a function, which hands its result on under the name that the file has for it.
+  const bool handed_on = finder.op == "pruner::Compress";
+  CHECK(!handed_on || graph_.nodes[number + 1].op == "Identity") << "Compress has another body";
+  const ValueId named = handed_on ? graph_.nodes[number + 1].outputs[0] : finder.outputs[0];
+  const std::optional<std::string> symbol = found_symbol(finder, graph_[named].name);
   if (!symbol) return Unit{};
+  graph_[finder.outputs[0]].name = graph_[named].name;
   const bool joins = finder.op == "Concat";
   if (const auto limit = options_.found->limits.find(*symbol);
       limit != options_.found->limits.end()) {
     const std::optional<double> most = OpCall{graph_, finder}.scalar(2);
     const double least = std::min(most.value_or(0), static_cast<double>(limit->second));
     const std::string name = graph_[finder.outputs[0]].name + "/most";
-    if (most) finder.inputs[2] = add_constant(name, integers({static_cast<int64_t>(least)}, {}));
+    if (most) finder.inputs[2] = add_integer(name, static_cast<int64_t>(least));
   }
   // Each output is a new value, and its part has the place that others read.
   const std::vector<ValueId> parts = finder.outputs;
-  const auto add_value = [&](Value value, std::string_view suffix) {
-    value.name += suffix;
-    graph_.values.push_back(std::move(value));
-    return ValueId{static_cast<int32_t>(graph_.values.size()) - 1};
-  };
   if (finder.op == "Unique" && finder.outputs.size() < 2)
-    finder.outputs.push_back(add_value({graph_[parts[0]].name, {}, {}, std::nullopt}, "/places"));
+    finder.outputs.push_back(add_value({graph_[parts[0]].name + "/places", {}, {}, std::nullopt}));
   std::vector<std::optional<int64_t>> axes;
   for (size_t i = 0; i < parts.size(); ++i) {
     const OpCall call{graph_, finder};
     axes.push_back(joins ? *call.axis("axis", 0, call.rank()) : found_axis(graph_, finder, i));
-    if (axes[i]) finder.outputs[i] = add_value(graph_[parts[i]], "/room");
+    if (axes[i]) finder.outputs[i] = add_room(parts[i]);
   }
   TRY(infer_node(graph_, finder));
   graph_.nodes[number] = finder;
@@ -164,22 +166,13 @@ Result<Unit> Importer::add_found(size_t number) {
     TRY_ASSIGN(count, count_found(finder, finder.outputs[0]));
   }
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (!axes[i]) continue;
-    Node found{
-        kFound, "", {finder.outputs[i]}, {parts[i]}, {{"axis", *axes[i]}, {"symbol", *symbol}}};
-    if (count.valid()) found.inputs.push_back(count);
-    const auto extent = options_.found->extents.find(*symbol);
-    if (extent != options_.found->extents.end()) found.attributes["extent"] = extent->second;
-    graph_[parts[i]].constant.reset();
-    TRY(infer_node(graph_, found));
-    graph_.nodes.push_back(std::move(found));
+    if (axes[i]) TRY(add_part(finder.outputs[i], parts[i], *axes[i], *symbol, count));
   }
-  made_by_.resize(graph_.values.size(), -1);
   // What else the finder's function consists of reads these, and was inferred without them.
   const auto behind = graph_.nodes.begin() + static_cast<ptrdiff_t>(number) + 1;
   const auto added = graph_.nodes.begin() + static_cast<ptrdiff_t>(before);
   auto rest = std::rotate(behind, added, graph_.nodes.end());
-  if (rest != graph_.nodes.end() && rest->op == "Identity" && rest->inputs[0] == parts[0]) {
+  if (handed_on) {
     Node& found = *(rest - 1);
     found.outputs = rest->outputs;
     graph_[parts[0]].name.clear();

@@ -56,7 +56,23 @@ static std::string node_text(const onnx::NodeProto& proto, const NameScope& scop
 }
 
 ValueId Importer::add_constant(const std::string& name, Tensor tensor) {
-  graph_.values.push_back({name, tensor.dtype(), tensor.shape(), tensor});
+  return add_value({name, tensor.dtype(), tensor.shape(), tensor});
+}
+
+ValueId Importer::add_integers(const std::string& name, std::span<const int64_t> values) {
+  Tensor tensor(DType::kInt64, {std::ssize(values)});
+  std::ranges::copy(values, tensor.values<int64_t>().begin());
+  return add_constant(name, std::move(tensor));
+}
+
+ValueId Importer::add_integer(const std::string& name, int64_t value) {
+  Tensor tensor(DType::kInt64, {});
+  tensor.set_int(0, value);
+  return add_constant(name, std::move(tensor));
+}
+
+ValueId Importer::add_value(Value value) {
+  graph_.values.push_back(std::move(value));
   return ValueId{static_cast<int32_t>(graph_.values.size()) - 1};
 }
 
@@ -162,9 +178,7 @@ Result<Unit> Importer::add_node(const onnx::NodeProto& proto, const Body& body, 
                  ? call_function(proto, *function, std::move(inputs), scope)
                  : construct->add({*this, proto, scope, name_of(proto, scope), std::move(inputs)}));
   for (int i = 0; i < proto.output_size(); ++i) {
-    const bool given =
-        options_.part != nullptr && options_.part->given.contains(scope.prefix + proto.output(i));
-    if (proto.output(i).empty() || given) continue;
+    if (proto.output(i).empty() || is_given(scope.prefix + proto.output(i))) continue;
     if (static_cast<size_t>(i) >= outputs.size())
       return Error(node_text(proto, scope), " has only ", outputs.size(), " outputs");
     TRY(bind_name(proto.output(i), outputs[static_cast<size_t>(i)], scope));
@@ -191,8 +205,7 @@ Result<Unit> Importer::add_operator(const onnx::NodeProto& proto,
   if (outputs == 0) return error("makes nothing");
   for (int i = 0; i < outputs; ++i) {
     // What is given beside what is computed keeps its name, and this output gets none.
-    const bool given =
-        options_.part != nullptr && options_.part->given.contains(scope.prefix + proto.output(i));
+    const bool given = is_given(scope.prefix + proto.output(i));
     TRY_ASSIGN(const ValueId id, define(given ? "" : proto.output(i), scope));
     node.outputs.push_back(id);
   }
@@ -211,8 +224,7 @@ Result<std::vector<ValueId>> Importer::add(const std::string& op,
   Node node{op, name, std::move(inputs), {}, std::move(attributes)};
   for (size_t i = 0; i < outputs; ++i) {
     const std::string suffix = i == 0 ? "" : ":" + std::to_string(i);
-    graph_.values.push_back({name + suffix, {}, {}, std::nullopt});
-    node.outputs.push_back(ValueId{static_cast<int32_t>(graph_.values.size()) - 1});
+    node.outputs.push_back(add_value({name + suffix, {}, {}, std::nullopt}));
   }
   const std::vector<ValueId> made = node.outputs;
   TRY(append(std::move(node), kNewestOpset));
@@ -231,9 +243,9 @@ Result<Unit> Importer::infer(Node old, int64_t opset) {
 }
 
 Result<Unit> Importer::append(Node node, int64_t opset) {
-  const std::optional<ValueId> k = find_all(node);
+  const std::optional<FirstOfAll> wanted = find_all(node);
   const size_t begin = graph_.nodes.size();
-  const Node read{node.op, node.name, node.inputs, node.outputs, node.attributes};
+  const Node read{node.op, node.name, node.inputs, node.outputs, {}};
   if (const Result<Unit> made = append_call(graph_, std::move(node), opset); !made.ok()) {
     // Extents that do not fit may be those of values that only a part is used of.
     const std::optional<std::string> maker = finder_of(graph_, read);
@@ -244,7 +256,7 @@ Result<Unit> Importer::append(Node node, int64_t opset) {
     fold(n);
     if (reads_found()) TRY(add_found(n));
   }
-  if (k) TRY(add_first(read, *k, begin));
+  if (wanted) TRY(add_first(read.outputs, *wanted, begin));
   return Unit{};
 }
 

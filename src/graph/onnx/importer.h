@@ -31,6 +31,10 @@ class Importer {
   // What constructs are made of:
   const Graph& graph() const { return graph_; }
   ValueId add_constant(const std::string& name, Tensor tensor);
+  /// Of int64: a list.
+  ValueId add_integers(const std::string& name, std::span<const int64_t> values);
+  /// Of int64: a scalar.
+  ValueId add_integer(const std::string& name, int64_t value);
   /// Adds a node with `outputs` outputs, the first of which is named as the node is.
   Result<std::vector<ValueId>> add(const std::string& op,
                                    std::vector<ValueId> inputs,
@@ -69,7 +73,7 @@ class Importer {
   struct Body {
     std::vector<int> order;
     std::set<std::string> reads;
-    std::set<std::string> outputs;  // of the graph
+    std::set<std::string> outputs;  // the names of the graph's
   };
 
   // In inputs.cpp:
@@ -89,6 +93,7 @@ class Importer {
 
   Result<Unit> count_unfolded();
   Result<const Body*> body_of(const NodeList& nodes, std::span<const std::string> outputs);
+  ValueId add_value(Value value);
   Result<ValueId> define(const std::string& name, NameScope& scope);
   Result<Unit> add_initializer(const onnx::TensorProto& proto,
                                bool of_main_graph,
@@ -115,6 +120,9 @@ class Importer {
   // In part.cpp:
   Result<Graph> run_part();
   const Entry* find(const std::string& name, NameScope& scope);
+  bool is_given(const std::string& name) const {
+    return options_.part != nullptr && options_.part->given.contains(name);
+  }
   std::shared_ptr<const PartNodes> part_nodes();
   bool is_wanted(const std::string& name) const;
   bool wants_inside(const std::string& prefix) const;
@@ -127,11 +135,20 @@ class Importer {
                         const std::string& prefix,
                         std::set<std::string>& names) const;
   // In found.cpp:
-  std::optional<std::string> found_symbol(const Node& finder);
+  /// A TopK that finds all elements along an axis, of which the first `count` are used.
+  struct FirstOfAll {
+    ValueId count;
+    int64_t axis = 0;
+  };
+  std::optional<std::string> found_symbol(const Node& finder, const std::string& name);
+  ValueId add_room(ValueId part);
+  Result<Unit> add_part(
+      ValueId room, ValueId part, int64_t axis, const std::string& symbol, ValueId count);
   Result<Unit> add_found(size_t number);
   Result<ValueId> count_found(const Node& finder, ValueId room);
-  std::optional<ValueId> find_all(Node& node);
-  Result<Unit> add_first(const Node& top_k, ValueId k, size_t first);
+  std::optional<FirstOfAll> find_all(Node& node);
+  Result<Unit> add_first(std::span<const ValueId> outputs, const FirstOfAll& wanted, size_t first);
+
   void fold(size_t number);
   void evaluate(ValueId id);
   Result<Unit> add_outputs(const NameScope& scope);
@@ -140,8 +157,8 @@ class Importer {
   const onnx::ModelProto& model_;  // the file's
   const NetworkOptions& options_;
   Graph graph_;
-  std::map<std::string, std::string> found_symbols_;  // by what finds and where
-  std::map<std::string, ValueId> given_;              // values of a part that are inputs
+  std::map<std::string, std::string> found_symbols_;  // finders with their inputs -> symbols
+  std::map<std::string, ValueId> given_;              // inputs of a part -> values
   std::map<const NodeList*, Body> bodies_;
   // By value: the node that makes it of constants, not evaluated yet; else -1.
   std::vector<int> made_by_;

@@ -38,7 +38,7 @@ struct NameScope {
   std::string prefix;  // of names in what is made: "layer1/loop/3/"
   int depth = 0;       // graphs and calls around it
   std::map<std::string, Entry> names = {};
-  std::set<std::string> read = {};  // where a part is imported: the names that its nodes read
+  std::set<std::string> read = {};  // names that its nodes read, where a part is imported
 
   /// Null where nothing has the name.
   const Entry* find(const std::string& name) const {

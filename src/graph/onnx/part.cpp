@@ -1,5 +1,5 @@
-// The import of a part of a network (ImportPart): of the nodes on the way from what is given to
-// what is wanted, and no others.
+// The import of a part of a network (ImportPart): the nodes on the way from the values that are
+// given to those that are wanted, and no others.
 #include <algorithm>
 #include <ranges>
 
@@ -22,8 +22,7 @@ const Entry* Importer::find(const std::string& name, NameScope& scope) {
     const auto [known, fresh] = given_.try_emplace(given->first);
     if (fresh) {
       const auto& [dtype, shape] = given->second;
-      known->second = ValueId{static_cast<int32_t>(graph_.values.size())};
-      graph_.values.push_back({given->first, dtype, shape, std::nullopt});
+      known->second = add_value({given->first, dtype, shape, std::nullopt});
       if (element_count(shape) == 0) graph_.values.back().constant = Tensor(dtype, shape);
     }
     return &scope.names.emplace(name, known->second).first->second;
@@ -91,8 +90,7 @@ std::vector<int> Importer::needed_nodes(const NodeList& nodes,
     bool is_needed = wants_inside(prefix + inner_name(node) + "/");
     for (const std::string& name : node.output()) {
       if (name.empty()) continue;
-      is_needed |= is_wanted(prefix + name) ||
-                   (names.contains(name) && !options_.part->given.contains(prefix + name));
+      is_needed |= is_wanted(prefix + name) || (names.contains(name) && !is_given(prefix + name));
     }
     if (!is_needed) continue;
     needed.push_back(i);
@@ -146,10 +144,7 @@ Result<Graph> Importer::run_part() {
     by_name[graph_.values[v].name] = ValueId{static_cast<int32_t>(v)};
   for (const auto& [name, given] : options_.part->given) {
     const auto [known, unread] = given_.try_emplace(name);
-    if (unread) {
-      known->second = ValueId{static_cast<int32_t>(graph_.values.size())};
-      graph_.values.push_back({name, given.dtype, given.shape, std::nullopt});
-    }
+    if (unread) known->second = add_value({name, given.dtype, given.shape, std::nullopt});
     graph_.inputs.push_back(known->second);
   }
   for (const std::string& name : options_.part->wanted) {

@@ -7,12 +7,6 @@
 
 namespace pruner {
 
-static Tensor integer_tensor(std::vector<int64_t> shape, std::span<const int64_t> values) {
-  Tensor tensor(DType::kInt64, std::move(shape));
-  std::ranges::copy(values, tensor.values<int64_t>().begin());
-  return tensor;
-}
-
 static Outputs add_sequence(const ConstructCall& call) {
   std::vector<ValueId> list;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -69,7 +63,7 @@ static Outputs add_sequence_erase(const ConstructCall& call) {
 static Outputs add_sequence_length(const ConstructCall& call) {
   TRY_ASSIGN(const std::vector<ValueId> list, call.sequence(0));
   const auto n = static_cast<int64_t>(list.size());
-  return {{call.importer.add_constant(call.name, integer_tensor({}, {{n}}))}};
+  return {{call.importer.add_integer(call.name, n)}};
 }
 
 static Outputs add_concat_from_sequence(const ConstructCall& call) {
@@ -77,8 +71,7 @@ static Outputs add_concat_from_sequence(const ConstructCall& call) {
   if (list.empty()) return call.error("the sequence is empty");
   const int64_t axis = call.integer("axis", 0);
   if (call.integer("new_axis", 0) != 0) {
-    const ValueId axes =
-        call.importer.add_constant(call.name + "/axes", integer_tensor({1}, {{axis}}));
+    const ValueId axes = call.importer.add_integers(call.name + "/axes", {{axis}});
     for (ValueId& id : list) {
       TRY_ASSIGN(const auto made,
                  call.importer.add("Unsqueeze", {id, axes}, {}, call.name + "/part"));
@@ -114,14 +107,12 @@ static Outputs add_split_to_sequence(const ConstructCall& call) {
   if (!axis.ok()) return call.error(axis.error().message());
   TRY_ASSIGN(const std::vector<int64_t> sizes, part_sizes(call, shape[static_cast<size_t>(*axis)]));
   if (sizes.empty()) return {{std::vector<ValueId>()}};
-  const ValueId split = call.importer.add_constant(
-      call.name + "/split", integer_tensor({static_cast<int64_t>(sizes.size())}, sizes));
+  const ValueId split = call.importer.add_integers(call.name + "/split", sizes);
   TRY_ASSIGN(std::vector<ValueId> list,
              call.importer.add("Split", {data, split}, {{"axis", *axis}}, call.name, sizes.size()));
   // ONNX: keepdims counts only where no split is given.
   if (call.has(1) || call.integer("keepdims", 1) != 0) return {{list}};
-  const ValueId axes =
-      call.importer.add_constant(call.name + "/axes", integer_tensor({1}, {{*axis}}));
+  const ValueId axes = call.importer.add_integers(call.name + "/axes", {{*axis}});
   for (ValueId& id : list) {
     TRY_ASSIGN(const auto made, call.importer.add("Squeeze", {id, axes}, {}, call.name + "/part"));
     id = made[0];

@@ -160,17 +160,26 @@ static void write_dims(const PrunerTensorSpec* specs,
       *to++ = dims == NULL ? specs[i].shape[d] : plan_number(values, *dims++);
 }
 
+/* The values of a phase at extents, to be freed; NULL: there is no memory, as has been said. */
+static int64_t* new_values(const PlanPhase* phase, const int64_t* extents) {
+  const int64_t count = phase->num_symbols + phase->num_formulas;
+  int64_t* values = malloc((size_t)(count + 1) * sizeof *values);
+  if (values == NULL) {
+    pruner_fail("cannot have memory for %lld numbers", (long long)count);
+    return NULL;
+  }
+  make_values(phase, extents, values);
+  return values;
+}
+
 int32_t pruner_module_shapes(int32_t index,
                              const int64_t* extents,
                              int64_t* inputs,
                              int64_t* outputs) {
   const PlanPhase* phase = phase_of(index);
   const PlanShapes* shapes = phase == NULL ? NULL : shapes_at(phase, extents);
-  if (shapes == NULL) return 1;
-  const int64_t count = phase->num_symbols + phase->num_formulas;
-  int64_t* values = malloc((size_t)(count + 1) * sizeof *values);
-  if (values == NULL) return !pruner_fail("cannot have memory for %lld numbers", (long long)count);
-  make_values(phase, extents, values);
+  int64_t* values = shapes == NULL ? NULL : new_values(phase, extents);
+  if (values == NULL) return 1;
   const PrunerPhase* spec = &phase->spec;
   write_dims(spec->inputs, spec->num_inputs, phase->input_dims, values, inputs);
   write_dims(spec->outputs, spec->num_outputs, shapes->output_dims, values, outputs);
@@ -178,29 +187,24 @@ int32_t pruner_module_shapes(int32_t index,
   return 0;
 }
 
-/* Whether the inputs have these dims at these extents. */
-static int fit(int32_t index, const int64_t* inputs, const int64_t* extents) {
-  const PrunerPhase* spec = &pruner_plan.phases[index].spec;
-  const int64_t in = num_dims(spec->inputs, spec->num_inputs),
-                all = in + num_dims(spec->outputs, spec->num_outputs);
-  int64_t* dims = malloc((size_t)(all + 1) * sizeof *dims);
-  if (dims == NULL) return pruner_fail("cannot have memory for %lld numbers", (long long)all);
-  int done = pruner_module_shapes(index, extents, dims, dims + in) == 0;
-  int64_t at = 0;
-  for (int64_t i = 0; done && i < spec->num_inputs; i++) {
-    for (int32_t d = 0; done && d < spec->inputs[i].rank; d++, at++) {
+/* Whether the inputs have these dims where the phase has these values. */
+static int fit(const PlanPhase* phase, const int64_t* inputs, const int64_t* values) {
+  const PrunerTensorSpec* specs = phase->spec.inputs;
+  const int64_t* dims = phase->input_dims;
+  for (int64_t i = 0; i < phase->spec.num_inputs; i++) {
+    for (int32_t d = 0; d < specs[i].rank; d++, inputs++) {
+      const int64_t wanted = dims == NULL ? specs[i].shape[d] : plan_number(values, *dims++);
       char text[256];
-      if (dims[at] == inputs[at]) continue;
-      done = pruner_fail("dim %d of \"%s\" is %lld, expected %lld where %s",
+      if (*inputs == wanted) continue;
+      return pruner_fail("dim %d of \"%s\" is %lld, expected %lld where %s",
                          (int)d,
-                         spec->inputs[i].name,
-                         (long long)inputs[at],
-                         (long long)dims[at],
-                         print_extents(&pruner_plan.phases[index], extents, text, sizeof text));
+                         specs[i].name,
+                         (long long)*inputs,
+                         (long long)wanted,
+                         print_extents(phase, values, text, sizeof text));
     }
   }
-  free(dims);
-  return done;
+  return 1;
 }
 
 int32_t pruner_module_extents(int32_t index, const int64_t* inputs, int64_t* extents) {
@@ -212,7 +216,11 @@ int32_t pruner_module_extents(int32_t index, const int64_t* inputs, int64_t* ext
     while (d < count && phase->input_dims[d] != -1 - s) d++;
     extents[s] = d < count ? inputs[d] : phase->symbols[s].max;
   }
-  return !fit(index, inputs, extents);
+  int64_t* values = shapes_at(phase, extents) == NULL ? NULL : new_values(phase, extents);
+  if (values == NULL) return 1;
+  const int fits = fit(phase, inputs, values);
+  free(values);
+  return !fits;
 }
 
 int32_t pruner_module_kernels_at(int32_t index,
@@ -236,18 +244,6 @@ static int64_t* values_at(PrunerModule* module, const PlanPhase* phase, const in
   return values;
 }
 
-/* A phase at extents for which it has these shapes. */
-static int32_t run_at(PrunerModule* module,
-                      const PlanPhase* phase,
-                      const PlanShapes* shapes,
-                      const int64_t* extents,
-                      const void* const* inputs,
-                      void* const* outputs,
-                      double* seconds) {
-  const int64_t* values = values_at(module, phase, extents);
-  return pruner_plan.executor->run(module, phase, shapes, values, inputs, outputs, seconds);
-}
-
 int32_t pruner_module_run_shaped(PrunerModule* module,
                                  int32_t index,
                                  const int64_t* extents,
@@ -259,36 +255,21 @@ int32_t pruner_module_run_shaped(PrunerModule* module,
     return pruner_run_pipeline(module, inputs, outputs, seconds);
   const PlanShapes* shapes = phase == NULL ? NULL : shapes_at(phase, extents);
   if (shapes == NULL) return 1;
-  return run_at(module, phase, shapes, extents, inputs, outputs, seconds);
-}
-
-int pruner_stage_inputs(PrunerModule* module,
-                        int64_t stage,
-                        const int64_t* extents,
-                        int64_t* dims) {
-  const PlanPhase* phase = &pruner_plan.phases[stage];
-  if (shapes_at(phase, extents) == NULL) return 0;
   const int64_t* values = values_at(module, phase, extents);
-  write_dims(phase->spec.inputs, phase->spec.num_inputs, phase->input_dims, values, dims);
-  return 1;
+  return pruner_plan.executor->run(module, phase, shapes, values, inputs, outputs, seconds);
 }
 
-int32_t pruner_run_stage(PrunerModule* module,
-                         int64_t stage,
-                         const int64_t* extents,
-                         const void* const* inputs,
-                         void* const* outputs,
-                         double* seconds,
-                         int64_t* output_dims) {
+int32_t pruner_run_stage(PrunerModule* module, int64_t stage, const PipelineStage* run) {
   const PlanPhase* phase = &pruner_plan.phases[stage];
-  const PlanShapes* shapes = shapes_at(phase, extents);
+  const PlanShapes* shapes = shapes_at(phase, run->extents);
   if (shapes == NULL) return 1;
-  double* const own = seconds == NULL ? NULL : seconds + shapes->first_kernel;
-  if (run_at(module, phase, shapes, extents, inputs, outputs, own) != 0) return 1;
-  const int64_t* values = values_at(module, phase, extents);
+  const int64_t* values = values_at(module, phase, run->extents);
+  if (!fit(phase, run->input_dims, values)) return 1;
+  double* seconds = run->seconds == NULL ? NULL : run->seconds + shapes->first_kernel;
   const PrunerPhase* spec = &phase->spec;
-  write_dims(spec->outputs, spec->num_outputs, shapes->output_dims, values, output_dims);
-  return 0;
+  write_dims(spec->outputs, spec->num_outputs, shapes->output_dims, values, run->output_dims);
+  return pruner_plan.executor->run(
+      module, phase, shapes, values, run->inputs, run->outputs, seconds);
 }
 
 /* At the greatest shape. */

@@ -34,13 +34,14 @@ static int64_t product(const int64_t* dims, int64_t from, int64_t to) {
   return count;
 }
 
-/* Bytes of a step along an axis. */
+/* Bytes of a step along an axis; -1: of the whole tensor. */
 static size_t step_bytes(const PipelineRun* run, int64_t tensor, int64_t axis) {
   const PlanTensor* of = tensor_of(tensor);
   return (size_t)(product(dims_of(run, tensor), axis + 1, of->spec.rank) * of->element_bytes);
 }
 
-/* What decides an extent first says what it is; what has the same extent has to agree. */
+/* Sets the extent of a symbol. The first tensor that has it says what it is, and the others have to
+   agree. */
 static int set_extent(const PipelineRun* run, int64_t symbol, int64_t tensor, int64_t extent) {
   const int64_t known = run->values[symbol];
   run->values[symbol] = extent;
@@ -94,50 +95,35 @@ static int join(const PipelineRun* run, const PlanJoin* join) {
   return 1;
 }
 
-/* Whether the stage's inputs are as long as it was compiled for at these extents. `dims`: room for
-   those of the inputs. */
-static int shapes_are_expected(const PipelineRun* run,
-                               int64_t s,
-                               const int64_t* extents,
-                               int64_t* dims) {
-  const PrunerPhase* spec = &pruner_plan.phases[s].spec;
-  if (!pruner_stage_inputs(run->module, s, extents, dims)) return 0;
-  for (int64_t i = 0; i < spec->num_inputs; i++) {
-    const int64_t* is = dims_of(run, pruner_plan.pipeline->stages[s].inputs[i]);
-    for (int32_t d = 0; d < spec->inputs[i].rank; d++) {
-      const int64_t expected = *dims++;
-      if (is[d] == expected) continue;
-      return pruner_fail("axis %d of \"%s\" has %lld elements, expected %lld",
-                         (int)d,
-                         spec->inputs[i].name,
-                         (long long)is[d],
-                         (long long)expected);
-    }
-  }
-  return 1;
+/* Copies the dims of a tensor, which are among an instance's values; returns the place behind. */
+static int64_t* read_dims(const int64_t* values, int64_t tensor, int64_t* to) {
+  const PlanTensor* at = tensor_of(tensor);
+  for (int32_t d = 0; d < at->spec.rank; d++) *to++ = values[at->first_dim + d];
+  return to;
 }
 
 /* `room`: pointers and numbers for the stage with the most of them. */
 static int32_t run_stage(const PipelineRun* run, int64_t s, void** room, double* seconds) {
   const PlanStage* stage = &pruner_plan.pipeline->stages[s];
   const PlanPhase* phase = &pruner_plan.phases[s];
-  void** pointers = room;
-  for (int64_t i = 0; i < phase->spec.num_inputs; i++)
-    pointers[i] = bytes_of(run, stage->inputs[i]);
-  void** outputs = pointers + phase->spec.num_inputs;
-  int64_t* extents = (int64_t*)(outputs + phase->spec.num_outputs);
-  for (int64_t o = 0; o < phase->spec.num_outputs; o++)
-    outputs[o] = bytes_of(run, stage->outputs[o]);
+  const PrunerPhase* spec = &phase->spec;
+  void **inputs = room, **outputs = inputs + spec->num_inputs;
+  int64_t* extents = (int64_t*)(outputs + spec->num_outputs);
+  int64_t* input_dims = extents + phase->num_symbols;
+  int64_t* output_dims = input_dims;
+  for (int64_t i = 0; i < spec->num_inputs; i++) {
+    inputs[i] = bytes_of(run, stage->inputs[i]);
+    output_dims = read_dims(run->values, stage->inputs[i], output_dims);
+  }
+  for (int64_t o = 0; o < spec->num_outputs; o++) outputs[o] = bytes_of(run, stage->outputs[o]);
   for (int64_t i = 0; i < phase->num_symbols; i++) extents[i] = run->values[stage->symbols[i]];
-  int64_t* dims = extents + phase->num_symbols;
-  if (!shapes_are_expected(run, s, extents, dims) ||
-      pruner_run_stage(
-          run->module, s, extents, (const void* const*)pointers, outputs, seconds, dims) != 0)
-    return 1;
-  for (int64_t o = 0; o < phase->spec.num_outputs; o++) {
-    const int64_t rank = phase->spec.outputs[o].rank;
-    memcpy(dims_of(run, stage->outputs[o]), dims, (size_t)rank * sizeof *dims);
-    dims += rank;
+  const PipelineStage one = {
+      extents, (const void* const*)inputs, input_dims, outputs, output_dims, seconds};
+  if (pruner_run_stage(run->module, s, &one) != 0) return 1;
+  for (int64_t o = 0; o < spec->num_outputs; o++) {
+    const int64_t rank = spec->outputs[o].rank;
+    memcpy(dims_of(run, stage->outputs[o]), output_dims, (size_t)rank * sizeof *output_dims);
+    output_dims += rank;
   }
   for (int64_t f = 0; f < stage->num_found; f++)
     if (!use_found(run, &stage->found[f])) return 1;
@@ -182,9 +168,7 @@ int32_t pruner_run_pipeline(PrunerModule* module,
   free(room);
   for (int64_t o = 0; o < pipeline->spec.num_outputs && !failed; o++) {
     const int64_t tensor = pipeline->outputs[o];
-    const PlanTensor* of = tensor_of(tensor);
-    const int64_t elements = product(dims_of(&run, tensor), 0, of->spec.rank);
-    memcpy(outputs[o], bytes_of(&run, tensor), (size_t)(elements * of->element_bytes));
+    memcpy(outputs[o], bytes_of(&run, tensor), step_bytes(&run, tensor, -1));
   }
   return failed;
 }
@@ -192,9 +176,6 @@ int32_t pruner_run_pipeline(PrunerModule* module,
 void pruner_pipeline_output_dims(const PrunerModule* module, int64_t* dims) {
   const PlanPipeline* pipeline = pruner_plan.pipeline;
   const int64_t* values = pruner_plan.executor->values(module);
-  for (int64_t o = 0; o < pipeline->spec.num_outputs; o++) {
-    const PlanTensor* tensor = tensor_of(pipeline->outputs[o]);
-    memcpy(dims, values + tensor->first_dim, (size_t)tensor->spec.rank * sizeof *dims);
-    dims += tensor->spec.rank;
-  }
+  for (int64_t o = 0; o < pipeline->spec.num_outputs; o++)
+    dims = read_dims(values, pipeline->outputs[o], dims);
 }
