@@ -360,6 +360,41 @@ static Result<Artifact> add_phase(const Phase& phase,
   return code;
 }
 
+// What a loop reads is there in all of its rounds, and so is what these make together.
+static void use_in_loop(const Pipeline& pipeline,
+                        const Pipeline::Loop& loop,
+                        std::vector<ArenaBlock>& blocks) {
+  const int first = static_cast<int>(loop.first), last = static_cast<int>(loop.last);
+  const auto use = [&](std::optional<size_t> tensor) {
+    if (!tensor) return;
+    ArenaBlock& block = blocks[pipeline.owner_of(*tensor)];
+    block.first = std::min(block.first, first);
+    block.last = std::max(block.last, last);
+  };
+  for (const auto& tensor : {loop.trips, loop.condition, loop.next, loop.rounds}) use(tensor);
+  use(loop.round);
+  for (const Pipeline::Loop::State& state : loop.states)
+    for (const size_t tensor : {state.init, state.state, state.next, state.last}) use(tensor);
+  for (const Pipeline::Loop::Stack& stack : loop.stacks) {
+    use(stack.init);
+    use(stack.part);
+    use(stack.whole);
+  }
+  for (const std::vector<Pipeline::Found>& list : {loop.found, loop.found_after}) {
+    for (const Pipeline::Found& found : list) {
+      use(found.room);
+      use(found.count);
+      if (!found.room) blocks[found.part].bytes = 0;
+    }
+  }
+  for (const Pipeline::Join& join : loop.joins_after) {
+    use(join.whole);
+    for (const size_t part : join.parts) use(part);
+  }
+  for (ArenaBlock& block : blocks)
+    if (block.first < first && block.last >= first) block.last = std::max(block.last, last);
+}
+
 // Takes a tensor's bytes from the stage that makes it to the last one that reads it. Blocks have
 // the numbers of the tensors; a part of another tensor has that one's bytes.
 static std::vector<ArenaBlock> blocks_of(const Pipeline& pipeline, int64_t alignment) {
@@ -380,7 +415,8 @@ static std::vector<ArenaBlock> blocks_of(const Pipeline& pipeline, int64_t align
     for (const size_t tensor : stage.inputs) use(tensor, s);
     for (const size_t tensor : stage.outputs) use(tensor, s);
     for (const Pipeline::Found& found : stage.found) {
-      use(found.room, s);
+      if (found.room) use(*found.room, s);
+      if (!found.room) blocks[found.part].bytes = 0;
       use(found.count, s);
     }
     for (const Pipeline::Join& join : stage.joins) {
@@ -388,6 +424,7 @@ static std::vector<ArenaBlock> blocks_of(const Pipeline& pipeline, int64_t align
       for (const size_t part : join.parts) use(part, s);
     }
   }
+  for (const Pipeline::Loop& loop : pipeline.loops) use_in_loop(pipeline, loop, blocks);
   for (const size_t tensor : pipeline.outputs) use(tensor, end);
   return blocks;
 }

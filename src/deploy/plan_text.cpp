@@ -114,6 +114,71 @@ class PlanText {
     return fmt::format(".quad {}, {}\n", plan_place(place.place), place.index);
   }
 
+  static int64_t tensor(const std::optional<size_t>& number) {
+    return number ? static_cast<int64_t>(*number) : -1;
+  }
+
+  // PlanFound.
+  static std::string found_rows(const std::vector<Pipeline::Found>& list,
+                                const Pipeline& pipeline,
+                                int64_t first_symbol) {
+    std::string rows;
+    for (const Pipeline::Found& f : list)
+      rows += fmt::format(".quad {}, {}, {}, {}, {}, {}\n",
+                          tensor(f.room),
+                          f.part,
+                          f.count,
+                          f.axis,
+                          first_symbol + static_cast<int64_t>(f.symbol),
+                          pipeline.symbols[f.symbol].min);
+    return rows;
+  }
+
+  // PlanJoin.
+  std::string join_rows(const std::vector<Pipeline::Join>& list, int64_t first_symbol) {
+    std::string rows;
+    for (const Pipeline::Join& join : list)
+      rows += fmt::format(".quad {}, {}, {}, {}, {}\n",
+                          join.parts.size(),
+                          places(join.parts),
+                          join.whole,
+                          join.axis,
+                          first_symbol + static_cast<int64_t>(join.symbol));
+    return rows;
+  }
+
+  // PlanLoop.
+  std::string loop_row(const Pipeline::Loop& loop, const Pipeline& pipeline, int64_t first_symbol) {
+    std::string states, stacks;
+    for (const Pipeline::Loop::State& s : loop.states)
+      states += fmt::format(".quad {}, {}, {}, {}\n", s.init, s.state, s.next, s.last);
+    for (const Pipeline::Loop::Stack& s : loop.stacks)
+      stacks += fmt::format(".quad {}, {}, {}\n", tensor(s.init), s.part, s.whole);
+    std::vector<int64_t> symbols;
+    for (const size_t s : loop.symbols) symbols.push_back(first_symbol + static_cast<int64_t>(s));
+    std::string row = fmt::format(".quad {}, {}, {}, {}, {}, {}, {}\n",
+                                  loop.first,
+                                  loop.last,
+                                  tensor(loop.trips),
+                                  tensor(loop.condition),
+                                  tensor(loop.next),
+                                  tensor(loop.rounds),
+                                  loop.round);
+    return row + fmt::format(".quad {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}\n",
+                             loop.states.size(),
+                             table(states),
+                             loop.stacks.size(),
+                             table(stacks),
+                             symbols.size(),
+                             symbols.empty() ? "0" : numbers(symbols),
+                             loop.found.size(),
+                             table(found_rows(loop.found, pipeline, first_symbol)),
+                             loop.found_after.size(),
+                             table(found_rows(loop.found_after, pipeline, first_symbol)),
+                             loop.joins_after.size(),
+                             table(join_rows(loop.joins_after, first_symbol)));
+  }
+
   // PlanPipeline; adds its numbers to the plan's `values`.
   std::string pipeline_table(const ModulePlan& plan, int64_t kernels, int64_t& values) {
     const Pipeline& pipeline = *plan.pipeline;
@@ -133,44 +198,39 @@ class PlanText {
     for (const Pipeline::Stage& stage : pipeline.stages) {
       std::vector<int64_t> symbols;
       for (const size_t s : stage.symbols) symbols.push_back(symbol(s));
-      std::string found, joins;
-      for (const Pipeline::Found& f : stage.found)
-        found += fmt::format(
-            ".quad {}, {}, {}, {}, {}\n", f.room, f.part, f.count, f.axis, symbol(f.symbol));
-      for (const Pipeline::Join& join : stage.joins)
-        joins += fmt::format(".quad {}, {}, {}, {}, {}\n",
-                             join.parts.size(),
-                             places(join.parts),
-                             join.whole,
-                             join.axis,
-                             symbol(join.symbol));
       stages += fmt::format(".quad {}, {}, {}, {}, {}, {}, {}\n",
                             symbols.empty() ? "0" : numbers(symbols),
                             places(stage.inputs),
                             places(stage.outputs),
                             stage.found.size(),
-                            table(found),
+                            table(found_rows(stage.found, pipeline, first_symbol)),
                             stage.joins.size(),
-                            table(joins));
+                            table(join_rows(stage.joins, first_symbol)));
     }
+    std::string loops;
+    for (const Pipeline::Loop& loop : pipeline.loops)
+      loops += loop_row(loop, pipeline, first_symbol);
     std::vector<TensorSpec> inputs, outputs;
     for (const size_t t : pipeline.inputs) inputs.push_back(plan.tensors[t].spec);
     for (const size_t t : pipeline.outputs) outputs.push_back(plan.tensors[t].spec);
     const std::string name = string("main"), taken = table(specs(inputs)),
                       given = table(specs(outputs));
-    return table(fmt::format(".quad {}, {}, {}, {}, {}, 0, {}\n.quad {}, {}, {}, {}, {}, {}\n",
-                             name,
-                             inputs.size(),
-                             taken,
-                             outputs.size(),
-                             given,
-                             kernels,
-                             plan.tensors.size(),
-                             table(tensors),
-                             table(stages),
-                             places(pipeline.outputs),
-                             pipeline.symbols.size(),
-                             first_symbol));
+    return table(
+        fmt::format(".quad {}, {}, {}, {}, {}, 0, {}\n.quad {}, {}, {}, {}, {}, {}, {}, {}\n",
+                    name,
+                    inputs.size(),
+                    taken,
+                    outputs.size(),
+                    given,
+                    kernels,
+                    plan.tensors.size(),
+                    table(tensors),
+                    table(stages),
+                    pipeline.loops.size(),
+                    table(loops),
+                    places(pipeline.outputs),
+                    pipeline.symbols.size(),
+                    first_symbol));
   }
 
   std::string places(const std::vector<size_t>& list) {

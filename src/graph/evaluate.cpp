@@ -33,7 +33,7 @@ std::string node_label(const Graph& graph, const Node& node) {
 // Shape and Size need no values, the others of kConstant need all.
 bool is_constant_call(const Graph& graph, const Node& node) {
   const auto is_computed = [&](ValueId id) { return graph.is_computed(graph[id]); };
-  if (std::ranges::any_of(node.outputs, is_computed)) return false;
+  if (is_loop_node(node) || std::ranges::any_of(node.outputs, is_computed)) return false;
   if (node.op == "Shape" || node.op == "Size") return true;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
     return !id.valid() || graph[id].constant.has_value();
@@ -86,6 +86,7 @@ static Result<Unit> infer_empty(const OpCall& call, const GraphOp& op, Value& va
   if (!computed || !call.has(0) || op.name == "Concat" || element_count(call.shape(0)) > 0)
     return Unit{};
   const std::optional<double> element = of_nothing(call);
+  if (!element && call.graph.never_run) return Unit{};
   if (!element || elements > kLargestConstant)
     return Error("input 0 has no elements: ", print_shape(call.shape(0)));
   value.constant = Tensor(value.dtype, value.shape);

@@ -25,6 +25,8 @@ struct FoundExtents {
   /// found. They are those of one class of one image, and stand in the order in which they are
   /// found.
   std::map<std::string, int64_t> limits = {};
+  /// Nodes that are replaced before the import, by the names of their first outputs.
+  std::map<std::string, RunTimeNumbers> expanded = {};
 };
 
 class FoundValues {

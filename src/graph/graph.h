@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "graph/run_time_numbers.h"
 #include "support/id.h"
 #include "support/result.h"
 #include "tensor/tensor.h"
@@ -81,7 +82,10 @@ struct Graph {
   std::shared_ptr<const RangeHints> hints = {};  // null: of one shape alone
   std::shared_ptr<FoldedConstants> folded = {};  // of imports that share a cache; null: none
   std::map<std::string, bool> branches = {};  // by If of the file: whether its first one was taken
-  bool is_stage = false;  // it counts what it finds, and other stages read that part
+  /// Nodes of the file that were replaced since it was read, by the names of their first outputs.
+  std::map<std::string, RunTimeNumbers> expanded = {};
+  bool never_run = false;  // its shapes are looked at: what reads of nothing may have any elements
+  bool is_stage = false;   // it counts what it finds, and other stages read that part
 
   bool keeps_all() const { return hints != nullptr && hints->keeps_all; }
   bool any_extents() const { return hints != nullptr && hints->any_extents; }
@@ -98,6 +102,8 @@ struct Graph {
 
 /// Inputs, then one line a node: `[group] out: float32 1x64x56x56 = Relu(in) {attributes}`.
 std::string print(const Graph& graph);
+/// ` axis=1 mode="linear"`.
+std::string print(const Attributes& attributes);
 
 /// Makes inputs and outputs states by their names: "h=h_out,past.*=present.*" has pairs, in which a
 /// `*` stands for the same text on both sides. Errors: a pair that names none, types that differ,

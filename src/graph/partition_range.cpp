@@ -299,7 +299,9 @@ Varying varying_constants(const Partition& largest, const Partition& at) {
   Varying varying;
   for (const ValueId id : read) {
     const PlannedValue& own = at.values[id.value];
-    if (!own.constant) continue;
+    if (!own.constant ||
+        (own.constant->num_elements() == 0 && largest[id].constant->num_elements() == 0))
+      continue;
     if (given.contains(id) && !is_dense(own.shape, largest[id].shape)) {
       varying.emplace_back(own.name, std::numeric_limits<int64_t>::max());
     } else if (!is_box_of(*own.constant, *largest[id].constant)) {

@@ -30,6 +30,7 @@ std::shared_ptr<FoundExtents> greatest_extents(const Pipeline& pipeline) {
   found->all_known = true;
   found->joined = pipeline.joined;
   found->limits = pipeline.limits;
+  found->expanded = pipeline.expanded;
   for (const Symbol& symbol : pipeline.symbols) found->extents[symbol.name] = symbol.max;
   return found;
 }
@@ -41,7 +42,8 @@ class Cutter {
 
   Result<std::optional<Pipeline>> run() {
     TRY(import_base());
-    if (pipeline_.symbols.empty()) return std::optional<Pipeline>();
+    if (pipeline_.symbols.empty() && std::ranges::none_of(base_.nodes, is_loop_node))
+      return std::optional<Pipeline>();
     if (add_limits()) TRY(import_base());
     // What joins parts of several symbols has a symbol of its own.
     while (true) {
@@ -50,8 +52,11 @@ class Cutter {
       TRY(import_base());
     }
     index();
+    TRY(find_loops());
+    TRY(check_stacks());
     place_nodes();
     TRY(make_stages());
+    TRY(make_loops());
     return std::optional(std::move(pipeline_));
   }
 
@@ -98,13 +103,16 @@ class Cutter {
   }
 
   Result<Unit> import_base() {
-    auto found = greatest_extents(pipeline_);
-    found->all_known = false;
-    found->extents.clear();
-    TRY_ASSIGN(base_, import_(found, nullptr));
+    do {
+      auto found = greatest_extents(pipeline_);
+      found->all_known = false;
+      found->extents.clear();
+      TRY_ASSIGN(base_, import_(found, nullptr));
+      pipeline_.expanded.insert(base_.expanded.begin(), base_.expanded.end());
+    } while (!base_.expanded.empty());
     pipeline_.symbols.clear();
     for (const Node& node : base_.nodes) {
-      if (node.op != kFound) continue;
+      if (!is_found(node)) continue;
       const OpCall call{base_, node};
       const std::string name = call.text("symbol", "");
       if (std::ranges::find(pipeline_.symbols, name, &Symbol::name) != pipeline_.symbols.end())
@@ -112,7 +120,7 @@ class Cutter {
       const int64_t room = call.output().shape[static_cast<size_t>(call.integer("axis", 0))];
       if (room > kMostSymbolExtent)
         return Error("\"", name, "\" may be ", room, " long, more than ", kMostSymbolExtent);
-      pipeline_.symbols.push_back({name, 0, room, {}, true});
+      pipeline_.symbols.push_back({name, call.integer("least", 0), room, {}, true});
     }
     return Unit{};
   }
@@ -120,16 +128,19 @@ class Cutter {
   /// What differs where one symbol has another extent depends on it.
   Result<Unit> find_dependences() {
     depends_.assign(base_.values.size(), {});
+    stack_rests_.clear();
     part_extents_.clear();
     note_part_extents(base_);
     pipeline_.branches = base_.branches;
     for (size_t s = 0; s < pipeline_.symbols.size(); ++s) {
-      for (const int64_t extent : {int64_t{1}, pipeline_.symbols[s].max / 2 + 1}) {
-        if (extent >= pipeline_.symbols[s].max) continue;
+      const Symbol& symbol = pipeline_.symbols[s];
+      for (const int64_t extent : {int64_t{1}, symbol.max / 2 + 1}) {
+        if (extent < symbol.min || extent >= symbol.max) continue;
         TRY_ASSIGN(const Graph at, import_where(s, extent));
         if (at.values.size() != base_.values.size() || at.nodes.size() != base_.nodes.size())
           return another_network(s, extent);
         note_part_extents(at);
+        note_stacks(at, s, extent);
         for (size_t v = 0; v < depends_.size(); ++v) {
           const Value &a = base_.values[v], &b = at.values[v];
           if (a.shape != b.shape || !same_bytes(a.constant, b.constant)) depends_[v].insert(s);
@@ -138,6 +149,7 @@ class Cutter {
     }
     const std::vector<Symbols> at_others = depends_;
     for (size_t s = 0; s < pipeline_.symbols.size(); ++s) {
+      if (pipeline_.symbols[s].min > 0) continue;
       TRY_ASSIGN(const Graph at, import_where(s, 0));
       compare_by_name(at, s, at_others);
     }
@@ -160,7 +172,7 @@ class Cutter {
     Result<Graph> at = import_(found, nullptr);
     if (!at.ok())
       return Error("where ", pipeline_.symbols[s].name, " is ", extent, ": ", at.error().message());
-    if (at->branches != base_.branches) return another_network(s, extent);
+    if (at->branches != base_.branches || !at->expanded.empty()) return another_network(s, extent);
     return at;
   }
 
@@ -186,6 +198,20 @@ class Cutter {
       const bool known = value.constant && none.constant;
       if (none.shape != value.shape || (known && !same_bytes(value.constant, none.constant)))
         depends_[v].insert(s);
+    }
+  }
+
+  /// Whether all that a loop makes is another where symbol `s` has another extent than that its
+  /// first extent is the same.
+  void note_stacks(const Graph& at, size_t s, int64_t extent) {
+    for (size_t n = 0; n < at.nodes.size(); ++n) {
+      if (at.nodes[n].op != kLoopStack) continue;
+      std::vector<int64_t> shape = at[at.nodes[n].outputs[0]].shape;
+      const std::vector<int64_t>& base = base_[base_.nodes[n].outputs[0]].shape;
+      if (shape == base) continue;
+      const bool follows = shape[0] == extent && base[0] == pipeline_.symbols[s].max;
+      shape[0] = base[0];
+      if (!follows || shape != base) stack_rests_.insert(n);
     }
   }
 
@@ -231,6 +257,14 @@ class Cutter {
     for (const Value& value : base_.values) ++names_[value.name];
   }
 
+  static bool is_found(const Node& node) { return node.op == kFound || node.op == kExtent; }
+  /// The node that makes a value, if its extent is found; else null.
+  const Node* found_of(ValueId id) const {
+    const int maker = makers_[id.value];
+    if (maker < 0 || !is_found(base_.nodes[static_cast<size_t>(maker)])) return nullptr;
+    return &base_.nodes[static_cast<size_t>(maker)];
+  }
+
   bool is_join(const Node& node) const {
     return node.op == "Concat" && rooms_.contains(node.outputs[0]);
   }
@@ -241,63 +275,188 @@ class Cutter {
                                pipeline_.symbols.begin());
   }
 
+  /// By loop: the nodes of graph/ops/loop.cpp around it, and the round between them.
+  Result<Unit> find_loops() {
+    loop_of_.assign(base_.nodes.size(), -1);
+    std::vector<int> made_in(base_.values.size(), -1);
+    for (size_t n = 0; n < base_.nodes.size(); ++n) {
+      const Node& node = base_.nodes[n];
+      if (is_loop_node(node)) {
+        const std::string name = OpCall{base_, node}.text("loop", "");
+        const auto [loop, fresh] = loop_numbers_.try_emplace(name, loop_numbers_.size());
+        loop_ends_.resize(loop_numbers_.size());
+        loop_ends_[loop->second].push_back(n);
+        const bool begins = node.op == kLoopBegin;
+        for (const ValueId id : node.inputs)
+          if (id.valid() && made_in[id.value] >= 0 &&
+              (begins || made_in[id.value] != static_cast<int>(loop->second)))
+            return Error(node_label(base_, node), ": a loop in a loop whose rounds the data say");
+        if (begins)
+          for (const ValueId id : node.outputs) made_in[id.value] = static_cast<int>(loop->second);
+        continue;
+      }
+      for (const ValueId id : node.inputs) {
+        if (!id.valid() || made_in[id.value] < 0) continue;
+        if (loop_of_[n] >= 0 && loop_of_[n] != made_in[id.value])
+          return Error(node_label(base_, node), ": a loop in a loop whose rounds the data say");
+        loop_of_[n] = made_in[id.value];
+      }
+      for (const ValueId id : node.outputs) made_in[id.value] = loop_of_[n];
+    }
+    begin_levels_.assign(loop_numbers_.size(), 0);
+    return Unit{};
+  }
+
+  /// After a stage, in each round where it is a loop's, or when all rounds have been run.
+  struct Ready {
+    size_t stage = 0;
+    bool behind_loop = false;
+    friend auto operator<=>(const Ready&, const Ready&) = default;
+  };
+
+  /// A stage: where it stands among the others, and the symbols that its shapes depend on. The
+  /// rounds of a loop are where it begins.
+  struct Place {
+    int position = 0;
+    int loop = -1;
+    int level = 0;
+    Symbols symbols = {};
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
+
   /// Which of the stages computes each node: those that are equally deep and depend on the same.
   void place_nodes() {
     for (const Node& node : base_.nodes)
       if (node.op == kFound) rooms_.insert(node.inputs[0]);
     read_outside_ = {base_.outputs.begin(), base_.outputs.end()};
     for (const Node& node : base_.nodes)
-      if (is_join(node)) read_outside_.insert(node.inputs.begin(), node.inputs.end());
-    std::set<std::pair<int, Symbols>> stages;
+      if (is_join(node) || is_loop_node(node) || node.op == kExtent)
+        read_outside_.insert(node.inputs.begin(), node.inputs.end());
+    // A loop begins behind all that its rounds read.
+    std::vector<Place> places = levels();
+    while (begin_loops_later(places)) places = levels();
+    std::set<Place> stages;
+    for (const Place& place : places)
+      if (place.level >= 0) stages.insert(place);
+    const std::vector<Place> order(stages.begin(), stages.end());
+    stage_of_.assign(base_.nodes.size(), -1);
+    for (size_t n = 0; n < base_.nodes.size(); ++n) {
+      if (places[n].level < 0) continue;
+      stage_of_[n] = static_cast<int>(std::ranges::lower_bound(order, places[n]) - order.begin());
+    }
+    for (const Place& place : order)
+      pipeline_.stages.push_back({{place.symbols.begin(), place.symbols.end()}});
+    inputs_.resize(order.size());
+    outputs_.resize(order.size());
+  }
+
+  /// By node: its stage; none (level -1) computes it.
+  std::vector<Place> levels() {
     // By value: what has to have been run for it to be there, with the symbols of the stage that
-    // runs it (null: it is found, joined or an input). Of a constant, for the shapes that it is
-    // made of.
+    // runs it (null: it is found, joined, a loop's or an input). Of a constant, for the shapes that
+    // it is made of.
     using Sources = std::set<std::pair<int, const Symbols*>>;
     std::vector<Sources> sources(base_.values.size());
-    std::vector<const std::pair<int, Symbols>*> places(base_.nodes.size(), nullptr);
-    std::map<std::string, const std::pair<int, Symbols>*> finders;  // by what has room for all
+    std::vector<Place> places(base_.nodes.size(), Place{0, -1, -1});
+    std::map<std::string, size_t> finders;  // nodes, by what has room for all
+    levels_.assign(base_.values.size(), -1);
+    asked_.assign(base_.values.size(), {});
     for (size_t n = 0; n < base_.nodes.size(); ++n) {
       const Node& node = base_.nodes[n];
       Sources before;
       for (const ValueId id : node.inputs)
         if (id.valid()) before.insert(sources[id.value].begin(), sources[id.value].end());
-      if (node.op == kFound || is_join(node)) {
+      const auto note = [&](int level, const Symbols* symbols) {
+        for (const ValueId id : node.outputs) {
+          sources[id.value] = {{level, symbols}};
+          levels_[id.value] = level;
+        }
+      };
+      if (is_found(node) || is_join(node) || is_loop_node(node)) {
         int level = 0;
         for (const auto& [other, key] : before) level = std::max(level, other + 1);
-        for (const ValueId id : node.outputs) sources[id.value] = {{level, nullptr}};
+        if (is_loop_node(node)) {
+          const int begin = begin_levels_[loop_numbers_.at(OpCall{base_, node}.text("loop", ""))];
+          level = std::max(level, node.op == kLoopBegin ? begin : begin + 1);
+        }
+        note(level, nullptr);
         continue;
       }
       Symbols key;
-      for (const ValueId id : node.outputs) key.insert(depends(id).begin(), depends(id).end());
+      for (const ValueId id : node.outputs) {
+        key.insert(depends(id).begin(), depends(id).end());
+        note_asked(node, id);
+      }
       if (std::ranges::all_of(node.outputs, [&](ValueId id) { return is_constant(id); })) {
-        for (const ValueId id : node.outputs) sources[id.value] = before;
+        for (const ValueId id : node.outputs) {
+          sources[id.value] = before;
+          for (const auto& [other, symbols] : before)
+            levels_[id.value] = std::max(levels_[id.value], other);
+        }
         // What a shape says is computed where somebody else than a stage reads it.
         const auto read = [&](ValueId id) { return read_outside_.contains(id); };
         if (key.empty() || std::ranges::none_of(node.outputs, read)) continue;
       }
-      for (const ValueId id : node.inputs)
-        if (id.valid()) key.insert(depends(id).begin(), depends(id).end());
+      for (const ValueId id : node.inputs) {
+        if (!id.valid()) continue;
+        key.insert(depends(id).begin(), depends(id).end());
+        if (is_constant(id) && !depends(id).empty())
+          key.insert(asked_[id.value].begin(), asked_[id.value].end());
+      }
       int level = 0;
       for (const auto& [other, others] : before)
         level = std::max(level, other + (others != nullptr && *others != key ? 1 : 0));
-      places[n] = &*stages.emplace(level, key).first;
+      const int loop = loop_of_[n];
+      const int position = loop < 0 ? level : begin_levels_[static_cast<size_t>(loop)];
+      places[n] = {position, loop, level, std::move(key)};
       // What is found is counted where it is found: the file has one node for both.
       const std::string& name = base_[node.outputs[0]].name;
       const auto finder = finders.find(name.substr(0, name.find("/count")));
-      if (finder != finders.end()) places[n] = finder->second;
-      if (rooms_.contains(node.outputs[0])) finders[name] = places[n];
-      for (const ValueId id : node.outputs)
-        sources[id.value] = {{places[n]->first, &places[n]->second}};
+      if (finder != finders.end()) places[n] = places[finder->second];
+      if (rooms_.contains(node.outputs[0])) finders[name] = n;
+      note(places[n].level, &places[n].symbols);
     }
-    const std::vector<std::pair<int, Symbols>> order(stages.begin(), stages.end());
-    stage_of_.assign(base_.nodes.size(), -1);
-    for (size_t n = 0; n < base_.nodes.size(); ++n) {
-      if (places[n] == nullptr) continue;
-      stage_of_[n] = static_cast<int>(std::ranges::lower_bound(order, *places[n]) - order.begin());
+    return places;
+  }
+
+  /// A constant that is made of shapes is made anew of these, so that its stage has to know all of
+  /// each, not only the extents that it is made of.
+  void note_asked(const Node& node, ValueId output) {
+    Symbols& all = asked_[output.value];
+    for (const ValueId id : node.inputs) {
+      if (!id.valid()) continue;
+      const bool of_shape = node.op == "Shape" || node.op == "Size";
+      const Symbols& own = of_shape ? depends(id) : asked_[id.value];
+      if (of_shape || is_constant(id)) all.insert(own.begin(), own.end());
     }
-    for (const auto& [level, key] : order) pipeline_.stages.push_back({{key.begin(), key.end()}});
-    inputs_.resize(order.size());
-    outputs_.resize(order.size());
+  }
+
+  /// Returns whether a loop has to begin later than it does.
+  bool begin_loops_later(const std::vector<Place>& places) {
+    bool later = false;
+    const auto reads = [&](size_t loop, const Node& node) {
+      for (const ValueId id : node.inputs) {
+        if (!id.valid() || is_made_in(id, loop)) continue;
+        int& begin = begin_levels_[loop];
+        if (levels_[id.value] < begin) continue;
+        begin = levels_[id.value] + 1;
+        later = true;
+      }
+    };
+    for (size_t n = 0; n < places.size(); ++n)
+      if (loop_of_[n] >= 0) reads(static_cast<size_t>(loop_of_[n]), base_.nodes[n]);
+    for (size_t loop = 0; loop < loop_ends_.size(); ++loop)
+      for (const size_t n : loop_ends_[loop]) reads(loop, base_.nodes[n]);
+    return later;
+  }
+
+  bool is_made_in(ValueId id, size_t loop) const {
+    const int maker = makers_[id.value];
+    if (maker < 0) return false;
+    const Node& node = base_.nodes[static_cast<size_t>(maker)];
+    return loop_of_[static_cast<size_t>(maker)] == static_cast<int>(loop) ||
+           (node.op == kLoopBegin &&
+            loop_numbers_.at(OpCall{base_, node}.text("loop", "")) == loop);
   }
 
   /// A stage is imported by the names of the values that it begins and ends with.
@@ -332,7 +491,7 @@ class Cutter {
       const int maker = makers_[id.value];
       if (maker < 0) return Unit{};
       const Node& node = base_.nodes[static_cast<size_t>(maker)];
-      if (node.op == kFound) return Unit{};
+      if (is_found(node)) return Unit{};
       for (const ValueId input : node.inputs) {
         if (is_constant(input) || (node.op != "Shape" && node.op != "Size")) {
           TRY(add_read(s, input, seen));
@@ -347,6 +506,18 @@ class Cutter {
     TRY_ASSIGN(const size_t tensor, tensor_of(id));
     inputs_[s].insert(tensor);
     if (from >= 0) outputs_[static_cast<size_t>(from)].insert(tensor);
+    return note_number(s, id);
+  }
+
+  /// Stage `s` is given a value whose extent a number says. The file's nodes make the one of the
+  /// other, so that the stage is given the number, too, of which it reads nothing.
+  Result<Unit> note_number(size_t s, ValueId id) {
+    const Node* found = found_of(id);
+    if (found == nullptr || found->op != kExtent) return Unit{};
+    const Value& number = base_[found->inputs[0]];
+    TRY(check_name(number));
+    if (maker_stage(found->inputs[0]) != static_cast<int>(s))
+      pipeline_.stages[s].shapes[number.name] = {number.dtype, number.shape};
     return Unit{};
   }
 
@@ -360,7 +531,7 @@ class Cutter {
     if (!of.empty() && std::ranges::includes(own, of)) return add_read(s, id, seen);
     TRY(check_name(value));
     pipeline_.stages[s].shapes[value.name] = {value.dtype, value.shape};
-    return Unit{};
+    return note_number(s, id);
   }
 
   Result<Unit> make_stages() {
@@ -368,7 +539,7 @@ class Cutter {
       if (is_constant(id)) return Error("input \"", base_[id].name, "\" has no elements");
       TRY_ASSIGN(const size_t tensor, tensor_of(id));
       pipeline_.inputs.push_back(tensor);
-      ready_[tensor] = 0;
+      ready_[tensor] = {};
     }
     std::vector<std::set<ValueId>> seen(pipeline_.stages.size());
     for (size_t n = 0; n < base_.nodes.size(); ++n) {
@@ -382,9 +553,12 @@ class Cutter {
       TRY(add_output(id, tensor));
     }
     for (const Node& node : base_.nodes) {
-      if (node.op == kFound || is_join(node)) {
+      if (is_found(node) || is_join(node) || is_loop_node(node)) {
         for (const ValueId id : node.inputs) {
           if (!id.valid() || (node.op == kFound && is_joined(id))) continue;
+          // How long a whole is is known, of the shapes; that a condition is true, of itself.
+          const bool is_known = node.op == kLoopStack ? id == node.inputs[0] : is_true(id);
+          if (is_constant(id) && is_loop_node(node) && (is_known || has_nothing(id))) continue;
           TRY_ASSIGN(const size_t tensor, tensor_of(id));
           TRY(add_output(id, tensor));
         }
@@ -397,11 +571,30 @@ class Cutter {
       stage.outputs = {outputs_[s].begin(), outputs_[s].end()};
       std::ranges::sort(stage.inputs, {}, by_name);
       std::ranges::sort(stage.outputs, {}, by_name);
-      for (const size_t tensor : stage.outputs) ready_[tensor] = s;
+      for (const size_t tensor : stage.outputs) ready_[tensor] = {s, false};
+      // What a stage reads is given with its elements.
+      for (const size_t tensor : stage.inputs) stage.shapes.erase(pipeline_.tensors[tensor].name);
     }
-    for (const Node& node : base_.nodes)
-      if (node.op == kFound) TRY(add_found(node));
+    find_stage_ranges();
+    for (size_t n = 0; n < base_.nodes.size(); ++n)
+      if (is_found(base_.nodes[n])) TRY(add_found(base_.nodes[n], loop_of_[n]));
     return Unit{};
+  }
+
+  /// When a tensor is there.
+  Ready ready_after(size_t tensor, ValueId id) const {
+    if (const auto known = ready_.find(tensor); known != ready_.end()) return known->second;
+    const Node& node = base_.nodes[static_cast<size_t>(makers_[id.value])];
+    CHECK(is_loop_node(node)) << base_[id].name;
+    const Pipeline::Loop& loop =
+        pipeline_.loops[loop_numbers_.at(OpCall{base_, node}.text("loop", ""))];
+    return node.op == kLoopBegin ? Ready{loop.first, false} : Ready{loop.last, true};
+  }
+  Pipeline::Loop& loop_before(Ready ready) {
+    return *std::ranges::find(pipeline_.loops, ready.stage, &Pipeline::Loop::last);
+  }
+  std::vector<Pipeline::Found>& found_at(Ready ready) {
+    return ready.behind_loop ? loop_before(ready).found_after : pipeline_.stages[ready.stage].found;
   }
 
   bool is_joined(ValueId id) const {
@@ -412,33 +605,155 @@ class Cutter {
   /// A tensor that somebody else than a stage reads.
   Result<Unit> add_output(ValueId id, size_t tensor) {
     const int from = maker_stage(id);
-    const int maker = makers_[id.value];
-    const bool found = maker >= 0 && base_.nodes[static_cast<size_t>(maker)].op == kFound;
     if (from >= 0) {
       outputs_[static_cast<size_t>(from)].insert(tensor);
-    } else if (is_constant(id) && !found) {
+    } else if (is_constant(id) && found_of(id) == nullptr) {
       // The first stage hands it on.
       outputs_.front().insert(tensor);
     }
     return Unit{};
   }
 
-  Result<Unit> add_found(const Node& node) {
+  /// The stages of each loop. What they begin with is there before them, what they make when all
+  /// rounds have been run.
+  void find_stage_ranges() {
+    pipeline_.loops.resize(loop_ends_.size());
+    for (size_t loop = 0; loop < loop_ends_.size(); ++loop) {
+      Pipeline::Loop& made = pipeline_.loops[loop];
+      made.first = pipeline_.stages.size();
+      for (size_t n = 0; n < base_.nodes.size(); ++n) {
+        if (loop_of_[n] != static_cast<int>(loop) || stage_of_[n] < 0) continue;
+        made.first = std::min(made.first, static_cast<size_t>(stage_of_[n]));
+        made.last = std::max(made.last, static_cast<size_t>(stage_of_[n]));
+      }
+    }
+  }
+
+  bool has_nothing(ValueId id) const {
+    return is_constant(id) && element_count(base_[id].shape) == 0;
+  }
+  bool is_true(ValueId id) const {
+    const std::optional<Tensor>& constant = base_[id].constant;
+    return constant && constant->dtype() == DType::kBool && constant->num_elements() == 1 &&
+           constant->get(0) != 0;
+  }
+
+  /// As long as what the rounds make together is that a formula says, of one symbol at most.
+  Result<Unit> check_stacks() {
+    for (const std::vector<size_t>& ends : loop_ends_) {
+      for (const size_t n : ends) {
+        const Node& node = base_.nodes[n];
+        if (node.op == kLoopBegin) continue;
+        const auto varies = [&](ValueId id) {
+          return Error(node_label(base_, node),
+                       ": \"",
+                       base_[id].name,
+                       "\" is of another shape in each round, or with each number of rounds");
+        };
+        if (node.op == kLoopLast && !depends(node.outputs[0]).empty())
+          return varies(node.outputs[0]);
+        if (node.op != kLoopStack) continue;
+        const bool appends = node.inputs.size() > 2;
+        if (!appends && !depends(node.inputs[1]).empty()) return varies(node.inputs[1]);
+        const Symbols& of = depends(node.outputs[0]);
+        if (of.empty()) continue;
+        // The trip count is the extent itself.
+        const std::string& symbol = pipeline_.symbols[*of.begin()].name;
+        const std::vector<int64_t>& shape = base_[node.outputs[0]].shape;
+        const int64_t before = appends ? base_[node.inputs[2]].shape[0] : 0;
+        const int64_t each = appends ? base_[node.inputs[1]].shape[0] : 1;
+        const bool rest_varies = stack_rests_.contains(n);
+        if (of.size() > 1 || rest_varies || before != 0 || each != 1 ||
+            shape[0] != pipeline_.symbols[*of.begin()].max)
+          return Error(
+              node_label(base_, node), ": its rounds are not as many as \"", symbol, "\" has");
+      }
+    }
+    return Unit{};
+  }
+
+  /// Tensors of the nodes around each loop.
+  Result<Unit> make_loops() {
+    for (size_t loop = 0; loop < loop_ends_.size(); ++loop) {
+      Pipeline::Loop& made = pipeline_.loops[loop];
+      const Node* begin = nullptr;
+      for (const size_t n : loop_ends_[loop])
+        if (base_.nodes[n].op == kLoopBegin) begin = &base_.nodes[n];
+      CHECK(begin != nullptr);
+      if (made.first > made.last)
+        return Error(node_label(base_, *begin), ": no round of the loop computes anything");
+      const auto tensor = [&](ValueId id, std::optional<size_t>& to) -> Result<Unit> {
+        if (!id.valid() || is_true(id) || has_nothing(id)) return Unit{};
+        TRY_ASSIGN(to, tensor_of(id));
+        return Unit{};
+      };
+      const OpCall call{base_, *begin};
+      if (call.has(0)) TRY(tensor(begin->inputs[0], made.trips));
+      if (call.has(1)) TRY(tensor(begin->inputs[1], made.condition));
+      TRY_ASSIGN(made.round, tensor_of(begin->outputs[0]));
+      for (const size_t n : loop_ends_[loop]) {
+        const Node& node = base_.nodes[n];
+        if (node.op == kLoopRounds) {
+          TRY(tensor(node.inputs[0], made.next));
+          TRY(tensor(node.outputs[0], made.rounds));
+        } else if (node.op == kLoopLast) {
+          const auto place =
+              std::ranges::find(begin->outputs, node.inputs[0]) - begin->outputs.begin();
+          Pipeline::Loop::State state;
+          TRY_ASSIGN(state.init, tensor_of(begin->inputs[static_cast<size_t>(place) + 1]));
+          TRY_ASSIGN(state.state, tensor_of(node.inputs[0]));
+          TRY_ASSIGN(state.next, tensor_of(node.inputs[1]));
+          TRY_ASSIGN(state.last, tensor_of(node.outputs[0]));
+          made.states.push_back(state);
+        } else if (node.op == kLoopStack) {
+          Pipeline::Loop::Stack stack;
+          if (node.inputs.size() > 2) TRY(tensor(node.inputs[2], stack.init));
+          TRY_ASSIGN(stack.part, tensor_of(node.inputs[1]));
+          TRY_ASSIGN(stack.whole, tensor_of(node.outputs[0]));
+          made.stacks.push_back(stack);
+        }
+      }
+    }
+    std::ranges::sort(pipeline_.loops, {}, &Pipeline::Loop::first);
+    return Unit{};
+  }
+
+  Result<Unit> add_found(const Node& node, int loop) {
     const OpCall call{base_, node};
     const size_t symbol = symbol_of(node);
+    if (loop >= 0) {
+      std::vector<size_t>& found = pipeline_.loops[static_cast<size_t>(loop)].symbols;
+      if (std::ranges::find(found, symbol) == found.end()) found.push_back(symbol);
+    }
     const int64_t axis = call.integer("axis", 0);
     TRY_ASSIGN(const size_t part, tensor_of(node.outputs[0]));
     if (is_joined(node.inputs[0])) {
       const Node& concat = base_.nodes[static_cast<size_t>(makers_[node.inputs[0].value])];
       Pipeline::Join join{{}, part, axis, symbol};
-      size_t after = 0;
+      Ready after;
       for (const ValueId id : concat.inputs) {
         TRY_ASSIGN(const size_t tensor, tensor_of(id));
         join.parts.push_back(tensor);
-        after = std::max(after, ready_.at(tensor));
+        after = std::max(after, ready_after(tensor, id));
       }
       ready_[part] = after;
-      pipeline_.stages[after].joins.push_back(std::move(join));
+      auto& joins =
+          after.behind_loop ? loop_before(after).joins_after : pipeline_.stages[after.stage].joins;
+      joins.push_back(std::move(join));
+      return Unit{};
+    }
+    if (node.op == kExtent) {
+      TRY_ASSIGN(const size_t number, tensor_of(node.inputs[0]));
+      const Pipeline::Found found{{}, part, number, axis, symbol};
+      const int maker = makers_[node.inputs[0].value];
+      if (maker >= 0 && base_.nodes[static_cast<size_t>(maker)].op == kLoopBegin) {
+        Pipeline::Loop& own = pipeline_.loops[static_cast<size_t>(loop)];
+        ready_[part] = {own.first, false};
+        own.found.push_back(found);
+      } else {
+        ready_[part] = ready_after(number, node.inputs[0]);
+        found_at(ready_[part]).push_back(found);
+      }
       return Unit{};
     }
     TRY_ASSIGN(const size_t room, tensor_of(node.inputs[0]));
@@ -452,9 +767,10 @@ class Cutter {
         stage.shapes[number.name] = {number.dtype, number.shape};
     }
     pipeline_.tensors[part].part_of = room;
-    const size_t after = std::max(ready_.at(room), ready_.at(count));
+    const Ready after =
+        std::max(ready_after(room, node.inputs[0]), ready_after(count, node.inputs[1]));
     ready_[part] = after;
-    pipeline_.stages[after].found.push_back({room, part, count, axis, symbol});
+    found_at(after).push_back({room, part, count, axis, symbol});
     return Unit{};
   }
 
@@ -463,14 +779,21 @@ class Cutter {
   Pipeline pipeline_;
   std::vector<Symbols> depends_;                         // by value
   std::map<size_t, std::vector<int64_t>> part_extents_;  // by node
-  std::vector<int> makers_;           // by value: the node; -1: an input or a constant
-  std::map<std::string, int> names_;  // how many values have each
-  std::set<ValueId> rooms_;           // values of which a part is used
-  std::set<ValueId> read_outside_;    // what is joined, and outputs
-  std::vector<int> stage_of_;         // by node; -1: no stage computes it
+  std::vector<int> makers_;                     // by value: the node; -1: an input or a constant
+  std::map<std::string, int> names_;            // how many values have each
+  std::set<ValueId> rooms_;                     // values of which a part is used
+  std::set<ValueId> read_outside_;              // what is joined, and outputs
+  std::vector<int> stage_of_;                   // by node; -1: no stage computes it
+  std::map<std::string, size_t> loop_numbers_;  // by name
+  std::vector<std::vector<size_t>> loop_ends_;  // by loop: the nodes around its rounds
+  std::vector<int> loop_of_;                    // by node: in whose rounds it is run; -1: in none
+  std::vector<int> begin_levels_;               // by loop
+  std::vector<Symbols> asked_;    // by value: of a constant, those of all shapes that it is made of
+  std::vector<int> levels_;       // by value: of the stage behind which it is there
+  std::set<size_t> stack_rests_;  // LoopStacks of which more than the first extent varies
   std::vector<std::set<size_t>> inputs_, outputs_;  // by stage: tensors
   std::map<ValueId, size_t> tensors_;
-  std::map<size_t, size_t> ready_;  // by tensor: the stage after which it is there
+  std::map<size_t, Ready> ready_;  // by tensor
 };
 
 }  // namespace
@@ -529,10 +852,14 @@ class TensorShapes {
     for (size_t s = 0; s < pipeline.stages.size(); ++s) {
       const Pipeline::Stage& stage = pipeline.stages[s];
       for (size_t o = 0; o < stage.outputs.size(); ++o) made_[stage.outputs[o]] = {s, o};
-      for (const Pipeline::Found& found : stage.found)
-        taken_[found.part] = {found.room, found.axis, found.symbol};
-      for (const Pipeline::Join& join : stage.joins)
-        taken_[join.whole] = {join.parts[0], join.axis, join.symbol};
+      add(stage.found);
+      add(stage.joins);
+    }
+    for (const Pipeline::Loop& loop : pipeline.loops) {
+      add(loop.found);
+      add(loop.found_after);
+      add(loop.joins_after);
+      for (const Pipeline::Loop::Stack& stack : loop.stacks) wholes_.insert(stack.whole);
     }
   }
 
@@ -542,7 +869,14 @@ class TensorShapes {
   std::vector<int64_t> at(size_t tensor, const SymbolValues& extents) const {
     const Pipeline::Tensor& of = pipeline_.tensors[tensor];
     if (of.symbols.empty()) return of.shape;
+    if (wholes_.contains(tensor)) {
+      // One symbol, and the first extent is its own.
+      std::vector<int64_t> shape = of.shape;
+      shape[0] = extents[of.symbols[0]];
+      return shape;
+    }
     if (const auto taken = taken_.find(tensor); taken != taken_.end()) {
+      if (taken->second.from == tensor) return {extents[taken->second.symbol]};
       std::vector<int64_t> shape = at(taken->second.from, extents);
       int64_t& extent = shape[static_cast<size_t>(taken->second.axis)];
       // Nothing is found in nothing.
@@ -565,14 +899,24 @@ class TensorShapes {
   }
 
  private:
+  void add(const std::vector<Pipeline::Found>& list) {
+    for (const Pipeline::Found& found : list)
+      taken_[found.part] = {found.room.value_or(found.part), found.axis, found.symbol};
+  }
+  void add(const std::vector<Pipeline::Join>& list) {
+    for (const Pipeline::Join& join : list)
+      taken_[join.whole] = {join.parts[0], join.axis, join.symbol};
+  }
+
   struct Taken {
-    size_t from;  // the tensor whose other extents it has
+    size_t from;  // the tensor whose other extents it has; itself: it has one extent
     int64_t axis;
     size_t symbol;
   };
   const Pipeline& pipeline_;
   std::map<size_t, std::pair<size_t, size_t>> made_;  // the stage and which of its outputs it is
   std::map<size_t, Taken> taken_;
+  std::set<size_t> wholes_;  // what the rounds of a loop make together
   std::vector<std::shared_ptr<const NetworkRanges>> ranges_;  // by stage
 };
 

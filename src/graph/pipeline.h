@@ -31,7 +31,8 @@ struct Pipeline {
   };
   /// The part of a tensor that is used becomes a tensor of its own, in the same place.
   struct Found {
-    size_t room, part, count;  // tensors; the count has one element
+    std::optional<size_t> room;  // a tensor; nullopt: the part has no elements that anybody reads
+    size_t part, count;          // tensors; the count has one element
     int64_t axis = 0;
     size_t symbol = 0;  // the count becomes its extent
   };
@@ -53,12 +54,40 @@ struct Pipeline {
     std::vector<Join> joins = {};
   };
 
-  std::vector<Symbol> symbols;                 // 0 to what there is room for
-  std::map<std::string, std::string> joined;   // FoundExtents::joined
-  std::map<std::string, int64_t> limits = {};  // FoundExtents::limits
-  std::map<std::string, bool> branches = {};   // Graph::branches
+  /// Stages that are run again and again, one after the other; the nodes around them are those of
+  /// graph/ops/loop.cpp.
+  struct Loop {
+    size_t first = 0, last = 0;  // stages
+    // Tensors of one element:
+    std::optional<size_t> trips;      // how many rounds there are; nullopt: as many as it takes
+    std::optional<size_t> condition;  // before the first round; nullopt: it is true
+    std::optional<size_t> next;       // after each round; nullopt: it is true
+    std::optional<size_t> rounds;     // becomes the number of those that were run
+    size_t round = 0;                 // the number of the round, from 0
+    struct State {
+      size_t init, state, next, last;  // tensors: before, in and after a round, and after all
+    };
+    std::vector<State> states = {};
+    struct Stack {
+      std::optional<size_t> init;  // what the whole begins with
+      size_t part, whole;          // what each round makes, and all of it
+    };
+    std::vector<Stack> stacks = {};
+    std::vector<size_t> symbols = {};  // whose extents each round finds
+    std::vector<Found> found = {};     // when a round begins
+    // When all rounds have been run:
+    std::vector<Found> found_after = {};
+    std::vector<Join> joins_after = {};
+  };
+
+  std::vector<Symbol> symbols;                          // 0 to what there is room for
+  std::map<std::string, std::string> joined;            // FoundExtents::joined
+  std::map<std::string, int64_t> limits = {};           // FoundExtents::limits
+  std::map<std::string, bool> branches = {};            // Graph::branches
+  std::map<std::string, RunTimeNumbers> expanded = {};  // FoundExtents::expanded
   std::vector<Tensor> tensors;
   std::vector<Stage> stages;            // in an order in which they can be run
+  std::vector<Loop> loops = {};         // in the order of their stages; none lies in another
   std::vector<size_t> inputs, outputs;  // the network's
 
   /// The tensor whose bytes a tensor has.

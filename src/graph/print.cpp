@@ -50,6 +50,15 @@ static std::string print_operand(const Graph& graph, ValueId id) {
   return out.str();
 }
 
+std::string print(const Attributes& attributes) {
+  std::ostringstream out;
+  for (const auto& [name, attribute] : attributes) {
+    out << " " << name << "=";
+    print_attribute(out, attribute);
+  }
+  return out.str();
+}
+
 std::string print(const Graph& graph) {
   std::ostringstream out;
   out << "graph " << graph.name << "\n";
@@ -70,11 +79,7 @@ std::string print(const Graph& graph) {
       out << (i == 0 ? "" : ", ") << print_operand(graph, node.inputs[i]);
     }
     out << ")";
-    for (const auto& [name, attribute] : node.attributes) {
-      out << " " << name << "=";
-      print_attribute(out, attribute);
-    }
-    out << "\n";
+    out << print(node.attributes) << "\n";
   }
   out << "outputs";
   for (const ValueId id : graph.outputs) out << " " << graph[id].name;

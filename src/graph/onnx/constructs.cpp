@@ -7,7 +7,7 @@
 namespace pruner {
 
 const Construct* find_construct(std::string_view op) {
-  for (const std::span<const Construct> rows : {control_flow(), sequences()}) {
+  for (const std::span<const Construct> rows : {control_flow(), sequences(), numbers()}) {
     const auto row = std::ranges::find(rows, op, &Construct::op);
     if (row != rows.end()) return &*row;
   }

@@ -43,5 +43,6 @@ const Construct* find_construct(std::string_view op);
 
 std::span<const Construct> control_flow();
 std::span<const Construct> sequences();
+std::span<const Construct> numbers();
 
 }  // namespace pruner

@@ -172,16 +172,25 @@ Result<Unit> Importer::add_node(const onnx::NodeProto& proto, const Body& body, 
   // An Identity of a sequence is no node: as an Optional it hands on what it gets.
   const bool handed_on = proto.op_type() == "Identity" && !inputs.empty() && is_sequence(inputs[0]);
   const Construct* construct = find_construct(handed_on ? "Optional" : operator_name(proto));
+  const auto expand = [&](const RunTimeNumbers& numbers) -> Result<Unit> {
+    const Result<Unit> added = add_expanded(proto, numbers, scope);
+    return added.ok() ? added : Error(node_text(proto, scope), ": ", added.error().message());
+  };
+  if (const auto numbers = run_time_numbers(proto, inputs, scope)) return expand(*numbers);
+  if (const auto loop = run_time_loop(proto, inputs, scope, false)) return expand(*loop);
   if (function == nullptr && construct == nullptr) return add_operator(proto, body, inputs, scope);
-  TRY_ASSIGN(const std::vector<Entry> outputs,
-             function != nullptr
-                 ? call_function(proto, *function, std::move(inputs), scope)
-                 : construct->add({*this, proto, scope, name_of(proto, scope), std::move(inputs)}));
+  const Result<std::vector<Entry>> outputs =
+      function != nullptr ? call_function(proto, *function, inputs, scope)
+                          : construct->add({*this, proto, scope, name_of(proto, scope), inputs});
+  if (!outputs.ok()) {
+    const auto loop = run_time_loop(proto, inputs, scope, true);
+    return loop ? expand(*loop) : outputs.error();
+  }
   for (int i = 0; i < proto.output_size(); ++i) {
     if (proto.output(i).empty() || is_given(scope.prefix + proto.output(i))) continue;
-    if (static_cast<size_t>(i) >= outputs.size())
-      return Error(node_text(proto, scope), " has only ", outputs.size(), " outputs");
-    TRY(bind_name(proto.output(i), outputs[static_cast<size_t>(i)], scope));
+    if (static_cast<size_t>(i) >= outputs->size())
+      return Error(node_text(proto, scope), " has only ", outputs->size(), " outputs");
+    TRY(bind_name(proto.output(i), (*outputs)[static_cast<size_t>(i)], scope));
   }
   return Unit{};
 }
@@ -257,6 +266,7 @@ Result<Unit> Importer::append(Node node, int64_t opset) {
     if (reads_found()) TRY(add_found(n));
   }
   if (wanted) TRY(add_first(read.outputs, *wanted, begin));
+  note_varying(begin);
   return Unit{};
 }
 
@@ -264,6 +274,7 @@ Result<Unit> Importer::append(Node node, int64_t opset) {
 // between them: conditions, trip counts and shapes are read while the model is.
 void Importer::fold(size_t number) {
   const Node& node = graph_.nodes[number];
+  if (is_loop_node(node)) return;
   const bool known = std::ranges::all_of(
       node.outputs, [&](ValueId id) { return graph_[id].constant.has_value(); });
   const bool constant = std::ranges::all_of(node.inputs, [&](ValueId id) {
@@ -377,6 +388,7 @@ Result<Graph> Importer::run() {
   const onnx::GraphProto& graph = model_.graph();
   graph_.name = graph.name();
   if (options_.part != nullptr) return run_part();
+  graph_.never_run = reads_found();
   TRY_ASSIGN(const int64_t opset, check_versions(model_));
   // First of all, so that the error lists every operator that is missing.
   TRY(check_operators(graph));
@@ -385,8 +397,9 @@ Result<Graph> Importer::run() {
   TRY(add_initializers(graph, scope));
   TRY(add_inputs(scope));
   const std::vector<std::string> outputs = names_in(graph.output());
-  TRY_ASSIGN(const Body* body, body_of(graph.node(), outputs));
-  TRY(add_nodes(graph.node(), *body, scope));
+  TRY_ASSIGN(const NodeList* nodes, main_nodes());
+  TRY_ASSIGN(const Body* body, body_of(*nodes, outputs));
+  TRY(add_nodes(*nodes, *body, scope));
   TRY(add_outputs(scope));
   TRY(check_computes());
   if (!reshaped_) warn_of_declared_types(model_, graph_, scope);

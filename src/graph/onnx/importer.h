@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 
+#include "graph/bounds.h"
 #include "graph/import_cache.h"
 #include "graph/onnx/names.h"
 #include "graph/onnx/parsed_model.h"
@@ -67,6 +68,8 @@ class Importer {
     return options_.part->branches.at(name);
   }
   void note_branch(const std::string& name, bool then) { graph_.branches[name] = then; }
+  /// A number of one element, int64, as an extent: a constant that is called `name`.
+  Result<ValueId> add_number(ValueId number, const std::string& name);
 
  private:
   /// A list of nodes in the order in which they are read, and the names that are read at all.
@@ -91,6 +94,7 @@ class Importer {
   Result<std::optional<Attribute>> attribute_of(const onnx::AttributeProto& proto);
   Result<Attributes> attributes_of(const onnx::NodeProto& proto, const NameScope& scope);
 
+  Result<const NodeList*> main_nodes();
   Result<Unit> count_unfolded();
   Result<const Body*> body_of(const NodeList& nodes, std::span<const std::string> outputs);
   ValueId add_value(Value value);
@@ -120,10 +124,11 @@ class Importer {
   // In part.cpp:
   Result<Graph> run_part();
   const Entry* find(const std::string& name, NameScope& scope);
+  ValueId given_value(const std::string& name);
   bool is_given(const std::string& name) const {
     return options_.part != nullptr && options_.part->given.contains(name);
   }
-  std::shared_ptr<const PartNodes> part_nodes();
+  std::shared_ptr<const PartNodes> part_nodes(const NodeList& nodes);
   bool is_wanted(const std::string& name) const;
   bool wants_inside(const std::string& prefix) const;
   std::vector<int> needed_nodes(const NodeList& nodes,
@@ -149,6 +154,27 @@ class Importer {
   std::optional<FirstOfAll> find_all(Node& node);
   Result<Unit> add_first(std::span<const ValueId> outputs, const FirstOfAll& wanted, size_t first);
 
+  // In numbers.cpp:
+  std::optional<RunTimeNumbers> run_time_numbers(const onnx::NodeProto& proto,
+                                                 std::span<const Entry> inputs,
+                                                 const NameScope& scope);
+  RunTimeNumbers::Element element_of(ValueId id,
+                                     int64_t index,
+                                     const std::string& read,
+                                     const NameScope& scope);
+  bool only_moves(const Node& node) const;
+  std::string number_key(ValueId id, int depth);
+  std::optional<RunTimeNumbers> run_time_loop(const onnx::NodeProto& proto,
+                                              std::span<const Entry> inputs,
+                                              const NameScope& scope,
+                                              bool is_unknown);
+  /// Whether a value's shape, or the value of a constant, may depend on what the data find.
+  bool varies(ValueId id) const { return id.value < std::ssize(varies_) && varies_[id.value]; }
+  void note_varying(size_t first);
+  Result<Unit> add_expanded(const onnx::NodeProto& proto,
+                            const RunTimeNumbers& numbers,
+                            NameScope& scope);
+
   void fold(size_t number);
   void evaluate(ValueId id);
   Result<Unit> add_outputs(const NameScope& scope);
@@ -162,6 +188,9 @@ class Importer {
   std::map<const NodeList*, Body> bodies_;
   // By value: the node that makes it of constants, not evaluated yet; else -1.
   std::vector<int> made_by_;
+  ValueBounds bounds_{graph_};
+  std::map<std::string, std::string> number_symbols_;  // numbers (number_key) -> symbols
+  std::vector<bool> varies_;                           // by value
   int64_t unfolded_ = 0;
   bool reshaped_ = false;  // an input has another shape than the file says
   std::map<std::string, std::pair<int64_t, std::string>> named_sizes_;  // given first; by whom

@@ -21,6 +21,14 @@ std::shared_ptr<const PartNodes> ParsedModel::part(const std::string& key,
   return known;
 }
 
+Result<const NodeList*> ParsedModel::nodes(const std::string& key,
+                                           const std::function<Result<NodeList>()>& make) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = nodes_.find(key); known != nodes_.end()) return &known->second;
+  TRY_ASSIGN(NodeList made, make());
+  return &(nodes_[key] = std::move(made));
+}
+
 Result<Tensor> ParsedModel::tensor_of(const onnx::TensorProto& message, bool is_initializer) {
   const std::lock_guard lock(mutex_);
   if (const auto known = tensors_.find(&message); known != tensors_.end()) return known->second;

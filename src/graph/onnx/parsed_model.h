@@ -33,6 +33,10 @@ class ParsedModel {
   /// initializer of the main graph, the tensor is a view of its bytes.
   Result<Tensor> tensor_of(const onnx::TensorProto& message, bool is_initializer);
 
+  /// Lists of nodes that are made of the file's; each is made once and lives as long as the model.
+  Result<const NodeList*> nodes(const std::string& key,
+                                const std::function<Result<NodeList>()>& make);
+
   /// The nodes of the part that `key` stands for, which are found once.
   std::shared_ptr<const PartNodes> part(const std::string& key,
                                         const std::function<PartNodes()>& find);
@@ -49,6 +53,7 @@ class ParsedModel {
   ExternalData files_;
   std::map<const onnx::TensorProto*, Tensor> tensors_;  // views: nobody writes to them
   std::map<std::string, std::shared_ptr<const PartNodes>> parts_;
+  std::map<std::string, NodeList> nodes_;
 };
 
 }  // namespace pruner

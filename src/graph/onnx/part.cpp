@@ -11,21 +11,24 @@
 
 namespace pruner {
 
-// What a name stands for in a scope; null: nothing. What the part is given becomes an input when it
-// is asked for.
+// What the part is given becomes an input when it is asked for.
+ValueId Importer::given_value(const std::string& name) {
+  const auto [known, fresh] = given_.try_emplace(name);
+  if (fresh) {
+    const auto& [dtype, shape] = options_.part->given.at(name);
+    known->second = add_value({name, dtype, shape, std::nullopt});
+    if (element_count(shape) == 0) graph_.values.back().constant = Tensor(dtype, shape);
+  }
+  return known->second;
+}
+
+// What a name stands for in a scope, or is given for it; null: nothing.
 const Entry* Importer::find(const std::string& name, NameScope& scope) {
   if (const Entry* entry = scope.find(name)) return entry;
   if (options_.part == nullptr) return nullptr;
   for (const NameScope* at = &scope; at != nullptr; at = at->outer) {
-    const auto given = options_.part->given.find(at->prefix + name);
-    if (given == options_.part->given.end()) continue;
-    const auto [known, fresh] = given_.try_emplace(given->first);
-    if (fresh) {
-      const auto& [dtype, shape] = given->second;
-      known->second = add_value({given->first, dtype, shape, std::nullopt});
-      if (element_count(shape) == 0) graph_.values.back().constant = Tensor(dtype, shape);
-    }
-    return &scope.names.emplace(name, known->second).first->second;
+    if (!is_given(at->prefix + name)) continue;
+    return &scope.names.emplace(name, given_value(at->prefix + name)).first->second;
   }
   return nullptr;
 }
@@ -102,13 +105,13 @@ std::vector<int> Importer::needed_nodes(const NodeList& nodes,
 }
 
 // The nodes of the main graph that the part needs, found once for all shapes.
-std::shared_ptr<const PartNodes> Importer::part_nodes() {
-  std::string key;
+std::shared_ptr<const PartNodes> Importer::part_nodes(const NodeList& nodes) {
+  // Each list that the file's nodes were expanded to lives as long as the file.
+  std::string key = std::to_string(reinterpret_cast<uintptr_t>(&nodes)) + '\n';
   for (const std::string& name : options_.part->wanted) key += name + '\n';
   for (const auto& [name, given] : options_.part->given) key += '\n' + name;
   return file_.part(key, [&]() -> PartNodes {
     PartNodes part;
-    const NodeList& nodes = model_.graph().node();
     const Result<std::vector<int>> order = node_order(nodes);
     // Whatever is wrong with it, the import of the whole network has said so.
     if (order.ok()) part.order = needed_nodes(nodes, *order, {}, "", part.read);
@@ -132,12 +135,13 @@ Result<Graph> Importer::run_part() {
   TRY_ASSIGN(const int64_t opset, check_versions(model_));
   const CallFrame frame{opset, {}};
   NameScope scope{&frame, nullptr, "", 0};
-  const std::shared_ptr<const PartNodes> part = part_nodes();
+  TRY_ASSIGN(const NodeList* nodes, main_nodes());
+  const std::shared_ptr<const PartNodes> part = part_nodes(*nodes);
   scope.read = part->read;
   for (const onnx::TensorProto& proto : graph.initializer())
     if (scope.read.contains(proto.name())) TRY(add_initializer(proto, true, scope));
   const Body body{part->order, part->read, options_.part->wanted};
-  for (const int i : body.order) TRY(add_node(graph.node(i), body, scope));
+  for (const int i : body.order) TRY(add_node((*nodes)[i], body, scope));
 
   std::map<std::string, ValueId> by_name;
   for (size_t v = 0; v < graph_.values.size(); ++v)

@@ -162,6 +162,13 @@ struct GraphOp {
 
 /// The part of a value that is used, of what has room for all (graph/found_values.h).
 inline constexpr const char* kFound = "pruner::Found";
+/// A tensor that is as long as a number says and has no elements that anybody reads.
+inline constexpr const char* kExtent = "pruner::Extent";
+/// Around one round of a loop that a pipeline runs: ops/loop.cpp.
+inline constexpr const char *kLoopBegin = "pruner::LoopBegin", *kLoopLast = "pruner::LoopLast",
+                            *kLoopRounds = "pruner::LoopRounds", *kLoopStack = "pruner::LoopStack";
+
+inline bool is_loop_node(const Node& node) { return node.op.starts_with("pruner::Loop"); }
 
 /// Every operator, sorted by name.
 std::span<const GraphOp> graph_ops();

@@ -219,7 +219,8 @@ static Types infer_resize(const OpCall& call) {
   TensorType out = call.type(0);
   for (size_t d = 0; d < axes.size(); ++d) {
     out.shape[d] = axes[d].out;
-    if (axes[d].out < 1) return Error("the output would have an extent of ", axes[d].out);
+    if (axes[d].out < 1 && axes[d].in > 0)
+      return Error("the output would have an extent of ", axes[d].out);
   }
   return {{out}};
 }

@@ -189,6 +189,11 @@ static Types infer_found(const OpCall& call) {
   return {{part}};
 }
 
+// `least` and `most`: the numbers that it may be.
+static Types infer_extent(const OpCall& call) {
+  return {{{DType::kUInt8, {call.integer("extent", call.integer("most", 0))}}}};
+}
+
 // clang-format off
 static constexpr GraphOp kShapeOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
@@ -202,6 +207,7 @@ static constexpr GraphOp kShapeOps[] = {
     GraphOp{"Size", kConstant, 1, 1, "", infer_size, nullptr},
     GraphOp{"Squeeze", kAlias, 1, 2, "", infer_squeeze, nullptr}.moved("axes:1"),
     GraphOp{"Unsqueeze", kAlias, 2, 2, "", infer_unsqueeze, nullptr}.moved("axes:1"),
+    GraphOp{kExtent, kOpaque, 1, 1, "extent:i least:i most:i symbol:s", infer_extent, nullptr},
     GraphOp{kFound, kOpaque, 1, 2, "axis:i extent:i symbol:s", infer_found, nullptr}.with(kTakesCodes),
 };
 // clang-format on

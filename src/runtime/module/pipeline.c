@@ -56,8 +56,19 @@ static int set_extent(const PipelineRun* run, int64_t symbol, int64_t tensor, in
 static int use_found(const PipelineRun* run, const PlanFound* found) {
   int64_t count = 0;
   memcpy(&count, bytes_of(run, found->count), sizeof count);
-  const int64_t* room = dims_of(run, found->room);
   int64_t* part = dims_of(run, found->part);
+  if (found->room < 0) {
+    const PlanTensor* extent = tensor_of(found->part);
+    if (count < found->least || count > extent->spec.shape[0])
+      return pruner_fail("\"%s\" is %lld, and has to be from %lld to %lld",
+                         tensor_of(found->count)->spec.name,
+                         (long long)count,
+                         (long long)found->least,
+                         (long long)extent->spec.shape[0]);
+    part[0] = count;
+    return set_extent(run, found->symbol, found->part, count);
+  }
+  const int64_t* room = dims_of(run, found->room);
   if (count < 0 || count > room[found->axis])
     return pruner_fail("\"%s\" has %lld elements along axis %lld, of which %lld are found",
                        tensor_of(found->room)->spec.name,
@@ -72,6 +83,12 @@ static int use_found(const PipelineRun* run, const PlanFound* found) {
   unsigned char* bytes = bytes_of(run, found->room);
   for (int64_t row = 1; row < product(room, 0, found->axis); row++)
     memmove(bytes + (size_t)row * to, bytes + (size_t)row * from, to);
+  return 1;
+}
+
+static int use_all_found(const PipelineRun* run, const PlanFound* found, int64_t count) {
+  for (int64_t f = 0; f < count; f++)
+    if (!use_found(run, &found[f])) return 0;
   return 1;
 }
 
@@ -125,10 +142,147 @@ static int32_t run_stage(const PipelineRun* run, int64_t s, void** room, double*
     memcpy(dims_of(run, stage->outputs[o]), output_dims, (size_t)rank * sizeof *output_dims);
     output_dims += rank;
   }
-  for (int64_t f = 0; f < stage->num_found; f++)
-    if (!use_found(run, &stage->found[f])) return 1;
+  if (!use_all_found(run, stage->found, stage->num_found)) return 1;
   for (int64_t j = 0; j < stage->num_joins; j++)
     if (!join(run, &stage->joins[j])) return 1;
+  return 0;
+}
+
+/* The one element of a tensor of int64, or of bool; `otherwise` where there is no tensor. */
+static int64_t number_of(const PipelineRun* run, int64_t tensor, int64_t otherwise) {
+  if (tensor < 0) return otherwise;
+  int64_t number = 0;
+  memcpy(&number, bytes_of(run, tensor), (size_t)tensor_of(tensor)->element_bytes);
+  return number;
+}
+
+static void set_number(const PipelineRun* run, int64_t tensor, int64_t number) {
+  if (tensor < 0) return;
+  memcpy(bytes_of(run, tensor), &number, sizeof number);
+  if (tensor_of(tensor)->spec.rank == 1) dims_of(run, tensor)[0] = 1;
+}
+
+/* The tensor `to` becomes what `from` is. */
+static void copy_tensor(const PipelineRun* run, int64_t from, int64_t to) {
+  memcpy(dims_of(run, to), dims_of(run, from), (size_t)tensor_of(to)->spec.rank * sizeof(int64_t));
+  memmove(bytes_of(run, to), bytes_of(run, from), step_bytes(run, from, -1));
+}
+
+static void begin_stack(const PipelineRun* run, const PlanLoopStack* stack) {
+  const PlanTensor* whole = tensor_of(stack->whole);
+  int64_t* dims = dims_of(run, stack->whole);
+  memcpy(dims, whole->spec.shape, (size_t)whole->spec.rank * sizeof *dims);
+  dims[0] = 0;
+  if (stack->init >= 0) copy_tensor(run, stack->init, stack->whole);
+}
+
+static int is_appended(const PlanLoopStack* stack) {
+  return tensor_of(stack->part)->spec.rank == tensor_of(stack->whole)->spec.rank;
+}
+/* Along the first axis of the whole, of what a round makes. */
+static int64_t steps_of(const PlanLoopStack* stack) {
+  return is_appended(stack) ? tensor_of(stack->part)->spec.shape[0] : 1;
+}
+
+/* What a round made is a step along the first axis of the whole, or several. */
+static int append(const PipelineRun* run, const PlanLoopStack* stack) {
+  const PlanTensor *part = tensor_of(stack->part), *whole = tensor_of(stack->whole);
+  const int64_t more = is_appended(stack);
+  const int64_t* from = dims_of(run, stack->part);
+  int64_t* dims = dims_of(run, stack->whole);
+  const int64_t steps = steps_of(stack);
+  for (int64_t d = 1; d < whole->spec.rank; d++) {
+    if (from[d - 1 + more] == dims[d]) continue;
+    return pruner_fail("a round made \"%s\" of %lld elements along axis %lld, and has to make %lld",
+                       part->spec.name,
+                       (long long)from[d - 1 + more],
+                       (long long)(d - 1 + more),
+                       (long long)dims[d]);
+  }
+  if ((more && from[0] != steps) || dims[0] + steps > whole->spec.shape[0])
+    return pruner_fail(
+        "\"%s\" has room for %lld elements along axis 0, and the rounds did not make it",
+        whole->spec.name,
+        (long long)whole->spec.shape[0]);
+  unsigned char* to =
+      bytes_of(run, stack->whole) + (size_t)dims[0] * step_bytes(run, stack->whole, 0);
+  memcpy(to, bytes_of(run, stack->part), step_bytes(run, stack->part, -1));
+  dims[0] += steps;
+  return 1;
+}
+
+/* The states become what the round hands on, of which some may be states. */
+static int hand_on(const PipelineRun* run, const PlanLoop* loop) {
+  size_t bytes = 1;
+  for (int64_t i = 0; i < loop->num_states; i++) {
+    const PlanLoopState* state = &loop->states[i];
+    if (memcmp(dims_of(run, state->next),
+               dims_of(run, state->state),
+               (size_t)tensor_of(state->state)->spec.rank * sizeof(int64_t)) != 0)
+      return pruner_fail("\"%s\" has another shape after a round",
+                         tensor_of(state->state)->spec.name);
+    bytes += step_bytes(run, state->next, -1);
+  }
+  unsigned char* all = malloc(bytes);
+  if (all == NULL) return pruner_fail("cannot have %lld bytes of memory", (long long)bytes);
+  unsigned char* to = all;
+  for (int64_t i = 0; i < loop->num_states; i++) {
+    const size_t own = step_bytes(run, loop->states[i].next, -1);
+    memcpy(to, bytes_of(run, loop->states[i].next), own);
+    to += own;
+  }
+  to = all;
+  for (int64_t i = 0; i < loop->num_states; i++) {
+    const size_t own = step_bytes(run, loop->states[i].state, -1);
+    memcpy(bytes_of(run, loop->states[i].state), to, own);
+    to += own;
+  }
+  free(all);
+  return 1;
+}
+
+static int32_t run_loop(const PipelineRun* run,
+                        const PlanLoop* loop,
+                        void** room,
+                        double* seconds) {
+  const int64_t trips = number_of(run, loop->trips, INT64_MAX);
+  int64_t goes_on = number_of(run, loop->condition, 1), round = 0;
+  for (int64_t i = 0; i < loop->num_states; i++)
+    copy_tensor(run, loop->states[i].init, loop->states[i].state);
+  for (int64_t i = 0; i < loop->num_stacks; i++) begin_stack(run, &loop->stacks[i]);
+  for (; round < trips && goes_on; round++) {
+    set_number(run, loop->round, round);
+    for (int64_t i = 0; i < loop->num_symbols; i++) run->values[loop->symbols[i]] = -1;
+    if (!use_all_found(run, loop->found, loop->num_found)) return 1;
+    for (int64_t s = loop->first; s <= loop->last; s++)
+      if (run_stage(run, s, room, seconds) != 0) return 1;
+    for (int64_t i = 0; i < loop->num_stacks; i++)
+      if (!append(run, &loop->stacks[i])) return 1;
+    goes_on = number_of(run, loop->next, 1);
+    if (loop->num_states > 0 && !hand_on(run, loop)) return 1;
+  }
+  set_number(run, loop->rounds, round);
+  // Of all that there is room for, what is used is a tensor of its own then.
+  for (int64_t i = 0; i < loop->num_stacks && loop->rounds >= 0; i++)
+    dims_of(run, loop->stacks[i].whole)[0] += (trips - round) * steps_of(&loop->stacks[i]);
+  for (int64_t i = 0; i < loop->num_states; i++)
+    copy_tensor(run, loop->states[i].state, loop->states[i].last);
+  if (!use_all_found(run, loop->found_after, loop->num_found_after)) return 1;
+  for (int64_t j = 0; j < loop->num_joins_after; j++)
+    if (!join(run, &loop->joins_after[j])) return 1;
+  return 0;
+}
+
+/* All stages, one after the other. */
+static int32_t run_stages(const PipelineRun* run, void** room, double* seconds) {
+  const PlanPipeline* pipeline = pruner_plan.pipeline;
+  const PlanLoop *loop = pipeline->loops, *end = loop + pipeline->num_loops;
+  for (int64_t s = 0; s < pruner_plan.num_phases; s++) {
+    const int begins = loop != end && loop->first == s;
+    if ((begins ? run_loop(run, loop, room, seconds) : run_stage(run, s, room, seconds)) != 0)
+      return 1;
+    if (begins) s = (loop++)->last;
+  }
   return 0;
 }
 
@@ -162,9 +316,7 @@ int32_t pruner_run_pipeline(PrunerModule* module,
              tensor->spec.shape,
              (size_t)tensor->spec.rank * sizeof *tensor->spec.shape);
   }
-  int32_t failed = 0;
-  for (int64_t s = 0; s < pruner_plan.num_phases && !failed; s++)
-    failed = run_stage(&run, s, room, seconds);
+  int32_t failed = run_stages(&run, room, seconds);
   free(room);
   for (int64_t o = 0; o < pipeline->spec.num_outputs && !failed; o++) {
     const int64_t tensor = pipeline->outputs[o];

@@ -123,9 +123,11 @@ typedef struct {
   int64_t first_dim; /* where its dims are among the plan's num_values */
 } PlanTensor;
 
-/* Numbers of tensors, and a place among the plan's num_values for the extent. */
+/* Numbers of tensors, and a place among the plan's num_values for the extent. `room` is -1 where
+   nobody reads elements of the part. */
 typedef struct {
   int64_t room, part, count, axis, symbol;
+  int64_t least; /* that the count may be */
 } PlanFound;
 typedef struct {
   int64_t num_parts;
@@ -145,10 +147,38 @@ typedef struct {
 } PlanStage;
 
 typedef struct {
+  int64_t init, state, next, last; /* tensors */
+} PlanLoopState;
+typedef struct {
+  int64_t init; /* -1: it begins with nothing */
+  int64_t part, whole;
+} PlanLoopStack;
+
+/* Stages that are run again and again: Pipeline::Loop. Tensors are -1 where there are none. */
+typedef struct {
+  int64_t first, last; /* stages */
+  int64_t trips, condition, next, rounds, round;
+  int64_t num_states;
+  const PlanLoopState* states;
+  int64_t num_stacks;
+  const PlanLoopStack* stacks;
+  int64_t num_symbols;
+  const int64_t* symbols; /* places of their extents among the plan's num_values */
+  int64_t num_found;
+  const PlanFound* found;
+  int64_t num_found_after;
+  const PlanFound* found_after;
+  int64_t num_joins_after;
+  const PlanJoin* joins_after;
+} PlanLoop;
+
+typedef struct {
   PrunerPhase spec; /* of all stages together */
   int64_t num_tensors;
   const PlanTensor* tensors;
   const PlanStage* stages;
+  int64_t num_loops;
+  const PlanLoop* loops;
   const int64_t* outputs; /* tensors */
   int64_t num_symbols;
   int64_t first_symbol; /* where their extents are among the plan's num_values */

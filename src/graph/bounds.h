@@ -1,0 +1,41 @@
+// Between which numbers the elements of a value lie, whatever the data are: an axis that is as long
+// as a number of the run time needs room for the greatest.
+#pragma once
+
+#include <limits>
+#include <map>
+
+#include "graph/graph.h"
+
+namespace pruner {
+
+/// Infinite where nothing is known.
+struct Bounds {
+  double least = -std::numeric_limits<double>::infinity();
+  double greatest = std::numeric_limits<double>::infinity();
+};
+
+/// Follows the nodes of one graph, which may grow between calls. What it gives holds for elements
+/// that are no NaN; rounding of floating point is not counted.
+class ValueBounds {
+ public:
+  explicit ValueBounds(const Graph& graph) : graph_(graph) {}
+
+  Bounds of(ValueId id);
+  /// Which of its inputs a Where gives, as far as bounds of what is compared decide; 0: either.
+  size_t chosen(const Node& where);
+  /// The node that makes a value; null: it is an input or a constant.
+  const Node* maker(ValueId id);
+
+ private:
+  Bounds of_node(const Node& node, size_t output);
+  Bounds of_arithmetic(const Node& node);
+  Bounds of_all(const Node& node, size_t first);
+
+  const Graph& graph_;
+  size_t seen_ = 0;                                      // nodes
+  std::map<ValueId, std::pair<size_t, size_t>> makers_;  // a node, and which of its outputs
+  std::map<ValueId, Bounds> known_;
+};
+
+}  // namespace pruner

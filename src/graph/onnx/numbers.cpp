@@ -1,0 +1,331 @@
+// Extents that numbers of the run time say: graph/onnx/expansion.h.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "graph/evaluate.h"
+#include "graph/found_values.h"
+#include "graph/onnx/constructs.h"
+#include "graph/onnx/expansion.h"
+#include "graph/onnx/node_writer.h"
+#include "graph/onnx/tensor_proto.h"
+#include "tensor/symbol.h"
+
+namespace pruner {
+
+// Whether the one element of a node's result is the one of its first input.
+bool Importer::only_moves(const Node& node) const {
+  const std::string& op = node.op;
+  const Value& from = graph_[node.inputs[0]];
+  if (element_count(from.shape) != 1) return false;
+  return op == "Identity" || op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" ||
+         op == "Flatten" || op == "Gather" ||
+         (op == "Cast" && !is_float(from.dtype) && !is_float(graph_[node.outputs[0]].dtype));
+}
+
+static bool is_sequence(const Entry& entry) {
+  return std::holds_alternative<std::vector<ValueId>>(entry);
+}
+
+static constexpr int kDeepestKey = 24;  // operators whose calls are compared
+
+// What two numbers have in common that are the same: their operators and what these are applied to,
+// without those that change nothing.
+std::string Importer::number_key(ValueId id, int depth) {
+  if (!id.valid()) return "-";
+  const Value& value = graph_[id];
+  if (value.constant && value.constant->num_elements() == 1)
+    return fmt::format("{}", value.constant->get(0));
+  const Node* node = bounds_.maker(id);
+  if (node == nullptr || element_count(value.shape) != 1 || depth == 0)
+    return fmt::format("#{}", id.value);
+  const std::string& op = node->op;
+  const auto input = [&](size_t i) { return number_key(node->inputs[i], depth - 1); };
+  const auto bounds = [&](size_t i) { return bounds_.of(node->inputs[i]); };
+  if (only_moves(*node)) return input(0);
+  for (const size_t i : {0, 1}) {
+    if (node->inputs.size() != 2) break;
+    const Bounds own = bounds(i), other = bounds(1 - i);
+    if ((op == "Max" && own.least >= other.greatest) ||
+        (op == "Min" && own.greatest <= other.least) ||
+        ((op == "Add" || (op == "Sub" && i == 0)) && other.least == 0 && other.greatest == 0))
+      return input(i);
+  }
+  if (op == "Where") {
+    const size_t chosen = bounds_.chosen(*node);
+    if (chosen > 0) return input(chosen);
+  }
+  if (op == "Clip" && node->inputs.size() == 3 && bounds(0).least >= bounds(1).greatest &&
+      bounds(0).greatest <= bounds(2).least)
+    return input(0);
+  std::vector<std::string> inputs;
+  for (size_t i = 0; i < node->inputs.size(); ++i) inputs.push_back(input(i));
+  const auto output = std::ranges::find(node->outputs, id) - node->outputs.begin();
+  return fmt::format("{}{}:{}({})", op, print(node->attributes), output, fmt::join(inputs, ","));
+}
+
+Result<ValueId> Importer::add_number(ValueId number, const std::string& name) {
+  if (graph_[number].constant) {
+    const ValueId shape = add_integers(name + "/shape", {{1}});
+    TRY_ASSIGN(const auto made, add("Reshape", {number, shape}, {}, name));
+    return made[0];
+  }
+  const std::string extent = name + "/extent";
+  ValueId length;
+  if (is_given(extent)) {
+    length = given_value(extent);
+  } else {
+    if (!reads_found()) return Error(computed_at_run_time(graph_, number, "an extent").message());
+    const Bounds bounds = bounds_.of(number);
+    const auto [symbol, fresh] =
+        number_symbols_.try_emplace(number_key(number, kDeepestKey), extent);
+    const auto known = options_.found->extents.find(symbol->second);
+    const bool is_known = known != options_.found->extents.end();
+    // What is imported of a part, or at some extents, need not know how long it may be.
+    const bool any = options_.part != nullptr || is_known;
+    const double most =
+        any ? (is_known ? static_cast<double>(known->second) : 1) : std::max(bounds.greatest, 1.0);
+    if (std::isinf(most))
+      return Error(computed_at_run_time(graph_, number, "an extent").message(),
+                   "; it may be any number: where the network clips it (Clip, Min), there is room "
+                   "for the greatest");
+    if (most > static_cast<double>(kMostSymbolExtent))
+      return Error("an extent may be ", most, ", more than ", kMostSymbolExtent);
+    const double least = std::clamp(bounds.least, 0.0, most);
+    Node node{kExtent,
+              "",
+              {number},
+              {add_value({extent, {}, {}, std::nullopt})},
+              {{"least", static_cast<int64_t>(least)},
+               {"most", static_cast<int64_t>(most)},
+               {"symbol", symbol->second}}};
+    if (is_known) node.attributes["extent"] = known->second;
+    length = node.outputs[0];
+    TRY(infer_node(graph_, node));
+    graph_.nodes.push_back(std::move(node));
+    made_by_.resize(graph_.values.size(), -1);
+    note_varying(graph_.nodes.size() - 1);
+  }
+  TRY_ASSIGN(const auto made, add("Shape", {length}, {}, name));
+  return made[0];
+}
+
+// Where an element of a value comes from, as far as it is only moved on the way; `read`: what the
+// node calls the value.
+RunTimeNumbers::Element Importer::element_of(ValueId id,
+                                             int64_t index,
+                                             const std::string& read,
+                                             const NameScope& scope) {
+  RunTimeNumbers::Element element{read, index, graph_[id].constant.has_value()};
+  while (!graph_[id].constant) {
+    const Node* node = bounds_.maker(id);
+    if (node == nullptr) break;
+    const std::string& op = node->op;
+    const DType from = node->inputs.empty() ? DType::kFloat32 : graph_[node->inputs[0]].dtype;
+    size_t input = 0;
+    if (op == "Concat" && graph_[id].shape.size() == 1) {
+      while (index >= graph_[node->inputs[input]].shape[0])
+        index -= graph_[node->inputs[input++]].shape[0];
+    } else if (op != "Identity" && op != "Reshape" && op != "Squeeze" && op != "Unsqueeze" &&
+               op != "Flatten" &&
+               !(op == "Cast" && !is_float(from) && !is_float(graph_[id].dtype))) {
+      break;
+    }
+    id = node->inputs[input];
+    const Entry* named = scope.find(graph_[id].name);
+    if (named != nullptr && *named == Entry(id))
+      element = {graph_[id].name, index, graph_[id].constant.has_value()};
+  }
+  return element;
+}
+
+// The numbers of a node that are computed at run time, where they say how long its results are;
+// nullopt: there are none.
+std::optional<RunTimeNumbers> Importer::run_time_numbers(const onnx::NodeProto& proto,
+                                                         std::span<const Entry> inputs,
+                                                         const NameScope& scope) {
+  const NumberInputs* row = number_inputs(operator_name(proto));
+  // Those of graphs within the main one are named by no list of its nodes.
+  if (!reads_found() || options_.part != nullptr || row == nullptr || scope.depth > 0)
+    return std::nullopt;
+  const auto value = [&](int i) {
+    const auto* id = static_cast<size_t>(i) < inputs.size()
+                         ? std::get_if<ValueId>(&inputs[static_cast<size_t>(i)])
+                         : nullptr;
+    return id != nullptr ? *id : ValueId{};
+  };
+  RunTimeNumbers numbers{.op = proto.op_type(), .elements = {}};
+  bool at_run_time = false;
+  for (int i = row->first; i <= row->last; ++i) {
+    const ValueId id = value(i);
+    if (!id.valid()) continue;
+    at_run_time |= !graph_[id].constant;
+    for (int64_t e = 0; e < element_count(graph_[id].shape); ++e)
+      numbers.elements.push_back(element_of(id, e, proto.input(i), scope));
+  }
+  const ValueId data = value(0);
+  if (!at_run_time || numbers.elements.empty() || !data.valid()) return std::nullopt;
+  numbers.rank = std::ssize(graph_[data].shape);
+  const auto listed = [&](int i, size_t count, int64_t first, int64_t more) {
+    std::vector<int64_t> list;
+    const ValueId id = value(i);
+    for (size_t n = 0; n < count; ++n)
+      list.push_back(!id.valid()           ? first + more * static_cast<int64_t>(n)
+                     : graph_[id].constant ? graph_[id].constant->get_int(static_cast<int64_t>(n))
+                                           : 0);
+    return list;
+  };
+  if (row->op == "Slice") {
+    const size_t count = numbers.elements.size() / 2;
+    for (const int i : {3, 4})
+      if (value(i).valid() && !graph_[value(i)].constant) return std::nullopt;
+    numbers.data_vary = varies(data);
+    numbers.axes = listed(3, count, 0, 1);
+    numbers.steps = listed(4, count, 1, 0);
+  } else if (row->op == "Resize") {
+    for (const onnx::AttributeProto& attribute : proto.attribute())
+      if (attribute.name() == "axes")
+        numbers.axes.assign(attribute.ints().begin(), attribute.ints().end());
+    for (size_t n = numbers.axes.size(); n < numbers.elements.size(); ++n)
+      numbers.axes.push_back(static_cast<int64_t>(n));
+  }
+  for (int64_t& axis : numbers.axes)
+    if (axis < 0) axis += numbers.rank;
+  return numbers;
+}
+
+void Importer::note_varying(size_t first) {
+  if (!reads_found()) return;
+  varies_.resize(graph_.values.size());
+  for (size_t n = first; n < graph_.nodes.size(); ++n) {
+    const Node& node = graph_.nodes[n];
+    const bool found = node.op == kFound || node.op == kExtent;
+    const bool reads =
+        std::ranges::any_of(node.inputs, [&](ValueId id) { return id.valid() && varies(id); });
+    for (const ValueId id : node.outputs) varies_[id.value] = found || reads;
+  }
+}
+
+// Whether a value is known to be true, in whatever round a body is run.
+static bool is_true(const std::optional<Tensor>& constant) {
+  return constant && constant->num_elements() == 1 && constant->get(0) != 0;
+}
+
+// Whether a value of a graph is a constant of it that is true.
+static bool makes_true(const onnx::GraphProto& graph, const std::string& name) {
+  const auto truth = [](const onnx::TensorProto& tensor) {
+    ExternalData none;
+    const auto read = tensor_from_proto(tensor, none, nullptr);
+    return read.ok() && is_true(*read);
+  };
+  for (const onnx::TensorProto& tensor : graph.initializer())
+    if (tensor.name() == name) return truth(tensor);
+  for (const onnx::NodeProto& node : graph.node())
+    if (node.op_type() == "Constant" && node.output(0) == name && node.attribute_size() == 1)
+      return truth(node.attribute(0).t());
+  return false;
+}
+
+// What a Loop takes that is run round after round; nullopt: its rounds are known, and are imported
+// one after the other. `is_unknown`: that was tried, and they are not.
+std::optional<RunTimeNumbers> Importer::run_time_loop(const onnx::NodeProto& proto,
+                                                      std::span<const Entry> inputs,
+                                                      const NameScope& scope,
+                                                      bool is_unknown) {
+  if (!reads_found() || options_.part != nullptr || scope.depth > 0 || proto.op_type() != "Loop" ||
+      !is_standard(proto.domain()))
+    return std::nullopt;
+  const onnx::GraphProto* body = nullptr;
+  for (const onnx::AttributeProto& attribute : proto.attribute())
+    if (attribute.name() == "body") body = &attribute.g();
+  std::vector<ValueId> values;
+  for (const Entry& entry : inputs) {
+    if (is_sequence(entry)) return std::nullopt;
+    values.push_back(std::get<ValueId>(entry));
+  }
+  values.resize(std::max<size_t>(values.size(), 2));
+  if (body == nullptr || body->input_size() < 2 || body->output_size() < 1) return std::nullopt;
+  RunTimeNumbers numbers{.op = "Loop", .elements = {}};
+  bool varies = is_unknown;
+  if (values[0].valid() && element_count(graph_[values[0]].shape) == 1) {
+    const std::optional<Tensor>& trips = graph_[values[0]].constant;
+    varies |= !trips || this->varies(values[0]);
+    // Where the condition alone ends a loop, some trip count is given all the same.
+    if (!trips || trips->get_int(0) <= kMostSymbolExtent)
+      numbers.elements.push_back(element_of(values[0], 0, proto.input(0), scope));
+  }
+  if (values[1].valid() && !is_true(graph_[values[1]].constant)) {
+    if (graph_[values[1]].constant) return std::nullopt;
+    numbers.has_condition = varies = true;
+  }
+  if (!varies) return std::nullopt;
+  // What the body says of the next round, behind what hands it on.
+  std::string next = body->output(0).name();
+  const auto maker = [&]() {
+    return std::ranges::find_if(body->node(), [&](const onnx::NodeProto& node) {
+      return node.output_size() > 0 && node.output(0) == next && node.op_type() == "Identity";
+    });
+  };
+  for (auto node = maker(); node != body->node().end(); node = maker()) next = node->input(0);
+  const Entry* outer = scope.find(next);
+  const bool goes_on =
+      next == body->input(1).name() ||
+      (outer != nullptr && !is_sequence(*outer) && std::get<ValueId>(*outer).valid() &&
+       is_true(graph_[std::get<ValueId>(*outer)].constant));
+  numbers.counts_rounds = !goes_on && !makes_true(*body, next);
+  return numbers;
+}
+
+static std::string print(const std::string& name, const RunTimeNumbers& numbers) {
+  std::string text = fmt::format("{} {} axes {} steps {} rank {} {} {} {}",
+                                 name,
+                                 numbers.op,
+                                 fmt::join(numbers.axes, ","),
+                                 fmt::join(numbers.steps, ","),
+                                 numbers.rank,
+                                 numbers.data_vary,
+                                 numbers.has_condition,
+                                 numbers.counts_rounds);
+  for (const RunTimeNumbers::Element& element : numbers.elements)
+    text += fmt::format(" {}:{}{}", element.value, element.index, element.known ? "" : "?");
+  return text;
+}
+
+Result<Unit> Importer::add_expanded(const onnx::NodeProto& proto,
+                                    const RunTimeNumbers& numbers,
+                                    NameScope& scope) {
+  const std::string name = first_output(proto);
+  graph_.expanded[name] = numbers;
+  TRY_ASSIGN(const NodeList* nodes,
+             file_.nodes(print(name, numbers), [&] { return expand_node(proto, numbers); }));
+  Body body;
+  for (const onnx::NodeProto& node : *nodes) add_reads(node, body.reads);
+  body.reads.insert(proto.output().begin(), proto.output().end());
+  TRY_ASSIGN(const std::vector<int> order, node_order(*nodes));
+  for (const int i : order) TRY(add_node((*nodes)[i], body, scope));
+  return Unit{};
+}
+
+// The main graph's nodes, with those replaced that numbers of the run time make necessary.
+Result<const NodeList*> Importer::main_nodes() {
+  const NodeList& own = model_.graph().node();
+  if (!reads_found() || options_.found->expanded.empty()) return &own;
+  std::string key = "all";
+  for (const auto& [name, numbers] : options_.found->expanded) key += "\n" + print(name, numbers);
+  return file_.nodes(key, [&] { return expand_nodes(own, options_.found->expanded); });
+}
+
+static Outputs add_number(const ConstructCall& call) {
+  TRY_ASSIGN(const ValueId number, call.tensor(0));
+  const Result<ValueId> made =
+      call.importer.add_number(number, call.scope.prefix + call.proto.output(0));
+  if (!made.ok()) return call.error(made.error().message());
+  return std::vector<Entry>{*made};
+}
+
+static constexpr Construct kNumbers[] = {{kNumber, add_number}};
+
+std::span<const Construct> numbers() { return kNumbers; }
+
+}  // namespace pruner
