@@ -142,7 +142,10 @@ const Node* ValueBounds::maker(ValueId id) {
 Bounds ValueBounds::of(ValueId id) {
   if (!id.valid()) return {};
   const Value& value = graph_[id];
-  if (value.constant) return of_constant(*value.constant);
+  if (value.constant) {
+    const Bounds made = of_constant(*value.constant);
+    return varies_(id) ? join(made, {0, 0}) : made;
+  }
   if (const auto known = known_.find(id); known != known_.end()) return known->second;
   const Bounds most = of_type(value.dtype);
   Bounds bounds = most;

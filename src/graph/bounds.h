@@ -2,6 +2,7 @@
 // as a number of the run time needs room for the greatest.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <map>
 
@@ -19,7 +20,10 @@ struct Bounds {
 /// that are no NaN; rounding of floating point is not counted.
 class ValueBounds {
  public:
-  explicit ValueBounds(const Graph& graph) : graph_(graph) {}
+  /// `varies`: whether a constant is another one at other extents, of which it was made at the
+  /// greatest. It is taken to be any number from 0 to what it is then; that is checked at run time.
+  ValueBounds(const Graph& graph, std::function<bool(ValueId)> varies)
+      : graph_(graph), varies_(std::move(varies)) {}
 
   Bounds of(ValueId id);
   /// Which of its inputs a Where gives, as far as bounds of what is compared decide; 0: either.
@@ -33,6 +37,7 @@ class ValueBounds {
   Bounds of_all(const Node& node, size_t first);
 
   const Graph& graph_;
+  std::function<bool(ValueId)> varies_;
   size_t seen_ = 0;                                      // nodes
   std::map<ValueId, std::pair<size_t, size_t>> makers_;  // a node, and which of its outputs
   std::map<ValueId, Bounds> known_;

@@ -30,10 +30,14 @@ std::string node_label(const Graph& graph, const Node& node) {
   return "node " + node.op + " that makes \"" + made + "\"";
 }
 
+bool is_of_pipeline(const Node& node) {
+  return node.op == kFound || node.op == kExtent || is_loop_node(node);
+}
+
 // Shape and Size need no values, the others of kConstant need all.
 bool is_constant_call(const Graph& graph, const Node& node) {
   const auto is_computed = [&](ValueId id) { return graph.is_computed(graph[id]); };
-  if (is_loop_node(node) || std::ranges::any_of(node.outputs, is_computed)) return false;
+  if (is_of_pipeline(node) || std::ranges::any_of(node.outputs, is_computed)) return false;
   if (node.op == "Shape" || node.op == "Size") return true;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
     return !id.valid() || graph[id].constant.has_value();

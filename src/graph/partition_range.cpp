@@ -19,7 +19,9 @@
 namespace pruner {
 namespace {
 
-constexpr int kPoints = 8;            // of a symbol
+constexpr int kPoints = 8;  // of a symbol
+// Shapes of a box that formulas are made of all of; stages behind what is found are small.
+constexpr int64_t kFewShapes = 12, kFewFoundShapes = 64;
 constexpr int kMostRounds = 40;       // in which formulas are found anew
 constexpr int kMostAttempts = 24;     // with other hints
 constexpr int64_t kMostLiteral = 16;  // elements of a constant that stands in the code
@@ -363,6 +365,14 @@ Result<Unit> add_routine(std::span<const Partition* const> at_points,
   return Unit{};
 }
 
+int64_t count_shapes(const SymbolBox& box) {
+  int64_t count = 1;
+  for (size_t s = 0; s < box.min.size(); ++s)
+    if (__builtin_mul_overflow(count, box.max[s] - box.min[s] + 1, &count))
+      return std::numeric_limits<int64_t>::max();
+  return count;
+}
+
 /// The range that partitions of one structure, at some points, are of; or the number without a
 /// formula.
 Result<PartitionRange> generalize(std::span<const Symbol> symbols,
@@ -371,6 +381,7 @@ Result<PartitionRange> generalize(std::span<const Symbol> symbols,
                                   const std::vector<SymbolValues>& points,
                                   Partition largest) {
   FormulaFinder finder(symbols, points);
+  if (std::ssize(points) == count_shapes(box)) finder.note_all();
   PartitionRange range{box, std::move(largest), {}, {}, {}, {}};
   for (size_t v = 0; v < range.largest.values.size(); ++v) {
     const PlannedValue& value = range.largest.values[v];
@@ -521,6 +532,10 @@ class Ranges {
     for (const SymbolValues& end : {box.min, box.max})
       if (std::ranges::find(points, end) == points.end()) points.push_back(end);
     if (box.min == box.max) points = {box.max};
+    // A few shapes are all compared in any case, and no formula is found at a part of them.
+    const bool found = std::ranges::any_of(symbols_, &Symbol::found);
+    if (count_shapes(box) <= (found ? kFewFoundShapes : kFewShapes))
+      points = checked_shapes(box, {}, {}).shapes;
     const bool checks = is_in(Mend::kCheckedExtents);
     std::map<SymbolValues, uint64_t> imported;  // fingerprints
     // Each round adds a shape at which a formula of the round before was wrong.

@@ -41,18 +41,20 @@ class Cutter {
   explicit Cutter(const ImportStage& import) : import_(import) {}
 
   Result<std::optional<Pipeline>> run() {
-    TRY(import_base());
-    if (pipeline_.symbols.empty() && std::ranges::none_of(base_.nodes, is_loop_node))
-      return std::optional<Pipeline>();
-    if (add_limits()) TRY(import_base());
-    // What joins parts of several symbols has a symbol of its own.
-    while (true) {
-      TRY(find_dependences());
-      if (!add_joins()) break;
+    do {
       TRY(import_base());
-    }
-    index();
-    TRY(find_loops());
+      if (pipeline_.symbols.empty() && std::ranges::none_of(base_.nodes, is_loop_node))
+        return std::optional<Pipeline>();
+      if (add_limits()) TRY(import_base());
+      // What joins parts of several symbols has a symbol of its own.
+      while (true) {
+        TRY(find_dependences());
+        if (!add_joins()) break;
+        TRY(import_base());
+      }
+      index();
+      TRY(find_loops());
+    } while (give_trips_symbols());
     TRY(check_stacks());
     place_nodes();
     TRY(make_stages());
@@ -129,29 +131,72 @@ class Cutter {
   Result<Unit> find_dependences() {
     depends_.assign(base_.values.size(), {});
     stack_rests_.clear();
+    single_.assign(pipeline_.symbols.size(), fingerprints(base_));
     part_extents_.clear();
     note_part_extents(base_);
     pipeline_.branches = base_.branches;
     for (size_t s = 0; s < pipeline_.symbols.size(); ++s) {
       const Symbol& symbol = pipeline_.symbols[s];
-      for (const int64_t extent : {int64_t{1}, symbol.max / 2 + 1}) {
+      for (const int64_t extent : {least_of(symbol), symbol.max / 2 + 1}) {
         if (extent < symbol.min || extent >= symbol.max) continue;
         TRY_ASSIGN(const Graph at, import_where(s, extent));
         if (at.values.size() != base_.values.size() || at.nodes.size() != base_.nodes.size())
           return another_network(s, extent);
         note_part_extents(at);
         note_stacks(at, s, extent);
+        if (extent == least_of(symbol)) single_[s] = fingerprints(at);
         for (size_t v = 0; v < depends_.size(); ++v) {
           const Value &a = base_.values[v], &b = at.values[v];
           if (a.shape != b.shape || !same_bytes(a.constant, b.constant)) depends_[v].insert(s);
         }
       }
     }
+    TRY(find_joint_dependences());
     const std::vector<Symbols> at_others = depends_;
     for (size_t s = 0; s < pipeline_.symbols.size(); ++s) {
       if (pipeline_.symbols[s].min > 0) continue;
       TRY_ASSIGN(const Graph at, import_where(s, 0));
       compare_by_name(at, s, at_others);
+    }
+    return Unit{};
+  }
+
+  static int64_t least_of(const Symbol& symbol) { return std::max<int64_t>(symbol.min, 1); }
+
+  /// By value: what tells its shape, and its elements where it is a small constant.
+  static std::vector<uint64_t> fingerprints(const Graph& at) {
+    constexpr int64_t kSmall = 64;
+    std::vector<uint64_t> prints;
+    for (const Value& value : at.values) {
+      std::string text = print_shape(value.shape);
+      if (value.constant && value.constant->num_elements() <= kSmall)
+        text.append(reinterpret_cast<const char*>(value.constant->data()),
+                    static_cast<size_t>(value.constant->bytes()));
+      prints.push_back(std::hash<std::string>()(text));
+    }
+    return prints;
+  }
+
+  /// The lesser of a sum of two extents and 4 is 4 as long as one of the two is large. Where all
+  /// extents are small, what is not as the symbols say that it depends on depends on all that its
+  /// inputs depend on.
+  Result<Unit> find_joint_dependences() {
+    const auto found = greatest_extents(pipeline_);
+    for (const Symbol& symbol : pipeline_.symbols) found->extents[symbol.name] = least_of(symbol);
+    const Result<Graph> at = import_(found, nullptr);
+    // Not all extents need to be possible at once.
+    if (!at.ok() || at->values.size() != base_.values.size() ||
+        at->nodes.size() != base_.nodes.size())
+      return Unit{};
+    const std::vector<uint64_t> base = fingerprints(base_), joint = fingerprints(*at);
+    for (const Node& node : base_.nodes) {
+      for (const ValueId id : node.outputs) {
+        Symbols& own = depends_[id.value];
+        const uint64_t expected = own.empty() ? base[id.value] : single_[*own.begin()][id.value];
+        if (own.size() > 1 || joint[id.value] == expected || is_found(node)) continue;
+        for (const ValueId input : node.inputs)
+          if (input.valid()) own.insert(depends(input).begin(), depends(input).end());
+      }
     }
     return Unit{};
   }
@@ -251,6 +296,7 @@ class Cutter {
   bool is_constant(ValueId id) const { return !id.valid() || base_[id].constant.has_value(); }
 
   void index() {
+    names_.clear();
     makers_.assign(base_.values.size(), -1);
     for (size_t n = 0; n < base_.nodes.size(); ++n)
       for (const ValueId id : base_.nodes[n].outputs) makers_[id.value] = static_cast<int>(n);
@@ -277,6 +323,8 @@ class Cutter {
 
   /// By loop: the nodes of graph/ops/loop.cpp around it, and the round between them.
   Result<Unit> find_loops() {
+    loop_numbers_.clear();
+    loop_ends_.clear();
     loop_of_.assign(base_.nodes.size(), -1);
     std::vector<int> made_in(base_.values.size(), -1);
     for (size_t n = 0; n < base_.nodes.size(); ++n) {
@@ -638,35 +686,54 @@ class Cutter {
            constant->get(0) != 0;
   }
 
-  /// As long as what the rounds make together is that a formula says, of one symbol at most.
-  Result<Unit> check_stacks() {
+  /// Whether what the rounds of a loop make together is as long as one symbol's extent, or always
+  /// as long.
+  bool is_as_long_as_symbol(size_t stack) const {
+    const Node& node = base_.nodes[stack];
+    const Symbols& of = depends(node.outputs[0]);
+    if (of.empty()) return true;
+    const bool appends = node.inputs.size() > 2;
+    const int64_t before = appends ? base_[node.inputs[2]].shape[0] : 0;
+    const int64_t each = appends ? base_[node.inputs[1]].shape[0] : 1;
+    return of.size() == 1 && !stack_rests_.contains(stack) && before == 0 && each == 1 &&
+           base_[node.outputs[0]].shape[0] == pipeline_.symbols[*of.begin()].max;
+  }
+
+  /// A trip count that is no extent, but a sum of two, say, becomes one. Returns whether there is
+  /// such a one.
+  bool give_trips_symbols() {
+    bool given = false;
+    for (const std::vector<size_t>& ends : loop_ends_) {
+      for (const size_t n : ends) {
+        if (base_.nodes[n].op != kLoopStack || is_as_long_as_symbol(n)) continue;
+        // The loop is called after its first output.
+        std::string name = OpCall{base_, base_.nodes[n]}.text("loop", "");
+        name.pop_back();
+        const auto loop = pipeline_.expanded.find(name);
+        if (loop == pipeline_.expanded.end() || loop->second.data_vary) continue;
+        loop->second.data_vary = given = true;
+      }
+    }
+    return given;
+  }
+
+  Result<Unit> check_stacks() const {
     for (const std::vector<size_t>& ends : loop_ends_) {
       for (const size_t n : ends) {
         const Node& node = base_.nodes[n];
         if (node.op == kLoopBegin) continue;
-        const auto varies = [&](ValueId id) {
+        const bool appends = node.op == kLoopStack && node.inputs.size() > 2;
+        const ValueId made = node.op == kLoopStack ? node.inputs[1] : node.outputs[0];
+        if (!appends && node.op != kLoopRounds && !depends(made).empty())
           return Error(node_label(base_, node),
                        ": \"",
-                       base_[id].name,
+                       base_[made].name,
                        "\" is of another shape in each round, or with each number of rounds");
-        };
-        if (node.op == kLoopLast && !depends(node.outputs[0]).empty())
-          return varies(node.outputs[0]);
-        if (node.op != kLoopStack) continue;
-        const bool appends = node.inputs.size() > 2;
-        if (!appends && !depends(node.inputs[1]).empty()) return varies(node.inputs[1]);
-        const Symbols& of = depends(node.outputs[0]);
-        if (of.empty()) continue;
-        // The trip count is the extent itself.
-        const std::string& symbol = pipeline_.symbols[*of.begin()].name;
-        const std::vector<int64_t>& shape = base_[node.outputs[0]].shape;
-        const int64_t before = appends ? base_[node.inputs[2]].shape[0] : 0;
-        const int64_t each = appends ? base_[node.inputs[1]].shape[0] : 1;
-        const bool rest_varies = stack_rests_.contains(n);
-        if (of.size() > 1 || rest_varies || before != 0 || each != 1 ||
-            shape[0] != pipeline_.symbols[*of.begin()].max)
-          return Error(
-              node_label(base_, node), ": its rounds are not as many as \"", symbol, "\" has");
+        if (node.op == kLoopStack && !is_as_long_as_symbol(n))
+          return Error(node_label(base_, node),
+                       ": how long \"",
+                       base_[node.outputs[0]].name,
+                       "\" is is no number of rounds");
       }
     }
     return Unit{};
@@ -788,8 +855,9 @@ class Cutter {
   std::vector<std::vector<size_t>> loop_ends_;  // by loop: the nodes around its rounds
   std::vector<int> loop_of_;                    // by node: in whose rounds it is run; -1: in none
   std::vector<int> begin_levels_;               // by loop
-  std::vector<Symbols> asked_;    // by value: of a constant, those of all shapes that it is made of
-  std::vector<int> levels_;       // by value: of the stage behind which it is there
+  std::vector<Symbols> asked_;  // by value: of a constant, those of all shapes that it is made of
+  std::vector<int> levels_;     // by value: of the stage behind which it is there
+  std::vector<std::vector<uint64_t>> single_;  // by symbol, by value: where it alone is small
   std::set<size_t> stack_rests_;  // LoopStacks of which more than the first extent varies
   std::vector<std::set<size_t>> inputs_, outputs_;  // by stage: tensors
   std::map<ValueId, size_t> tensors_;

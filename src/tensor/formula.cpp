@@ -239,7 +239,7 @@ std::optional<Expr> FormulaFinder::as_linear(std::span<const int64_t> values) co
   const size_t symbols = points_[0].size(), points = points_.size();
   // The first products are the symbols alone.
   for (const size_t terms : {symbols, symbols + symbols * (symbols + 1) / 2}) {
-    if (symbols < 2 || points < 2 * (terms + 1)) return std::nullopt;
+    if (symbols < 2 || points < (all_ ? 1 : 2) * (terms + 1)) return std::nullopt;
     std::vector<std::vector<double>> rows(points);
     for (size_t p = 0; p < points; ++p) {
       for (size_t t = 0; t < terms; ++t)
@@ -269,7 +269,7 @@ std::optional<Expr> FormulaFinder::as_combination(std::span<const int64_t> value
   std::vector<const Factor*> factors;
   for (size_t s = 0; s < points_[0].size(); ++s) factors.push_back(&products_[s]);
   for (const Factor& form : found_forms_) factors.push_back(&form);
-  if (points_.size() < 6) return std::nullopt;
+  if (points_.size() < (all_ ? 3 : 6)) return std::nullopt;
   const size_t last = points_.size() - 1;
   for (size_t i = 0; i < factors.size(); ++i) {
     for (size_t j = i + 1; j < factors.size(); ++j) {
@@ -337,7 +337,8 @@ std::optional<Expr> FormulaFinder::as_scaled(std::span<const int64_t> values) co
 // The lesser of a formula and a constant, as of the k greatest of n, or the greater: the constant
 // is what several points have, and the others have the formula.
 std::optional<Expr> FormulaFinder::as_clipped(std::span<const int64_t> values) const {
-  constexpr size_t kLeastPoints = 3;  // with the formula's own value; of the constant one less
+  // With the formula's own value; of the constant one less.
+  const size_t fewest = all_ ? 2 : 3;
   const auto [least, most] = std::ranges::minmax_element(values);
   for (const bool lesser : {true, false}) {
     const int64_t limit = lesser ? *most : *least;
@@ -348,9 +349,11 @@ std::optional<Expr> FormulaFinder::as_clipped(std::span<const int64_t> values) c
       points.push_back(points_[p]);
       inside.push_back(values[p]);
     }
-    if (inside.size() < kLeastPoints || values.size() - inside.size() < kLeastPoints - 1) continue;
+    if (inside.size() < fewest || values.size() - inside.size() < fewest - 1) continue;
     // A constant would say nothing of the points between the two.
-    const std::optional<Expr> formula = FormulaFinder(symbols_, std::move(points)).find(inside);
+    FormulaFinder finder(symbols_, std::move(points));
+    finder.all_ = all_;
+    const std::optional<Expr> formula = finder.find(inside);
     if (!formula || as_int(*formula) != nullptr) continue;
     Expr clipped = lesser ? min(*formula, Expr(limit)) : max(*formula, Expr(limit));
     if (fits(clipped, values)) return clipped;

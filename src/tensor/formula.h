@@ -33,6 +33,9 @@ class FormulaFinder {
                 std::span<const int64_t> tiles = {},
                 std::span<const Expr> parts = {});
 
+  /// The points are all that there are: a formula that fits is right, however few they are.
+  void note_all() { all_ = true; }
+
   /// The formula whose values these are, one a point; nullopt: none fits.
   std::optional<Expr> find(std::span<const int64_t> values);
 
@@ -66,6 +69,7 @@ class FormulaFinder {
 
   std::vector<Symbol> symbols_;
   std::vector<SymbolValues> points_;
+  bool all_ = false;  // the points are all that there are
   bool has_parts_;
   std::vector<Factor> products_;     // of symbols
   std::vector<Factor> quotients_;    // that are known, and that were found so far

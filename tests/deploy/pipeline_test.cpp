@@ -260,6 +260,198 @@ TEST_F(PipelineModules, TakeAsManyAsTheDataSay) {
                "\"best/room\" has 8 elements along axis 0, of which 9 are found");
 }
 
+// Of a Slice the data say where it starts and ends.
+TEST_F(PipelineModules, CutOutWhatTheDataSay) {
+  OnnxModel model(17);
+  model.input("x", {9}).output("y").integers("axis", {0}).integers("back", {-2});
+  model.input("start", {1}, onnx::TensorProto::INT64).input("end", {1}, onnx::TensorProto::INT64);
+  model.node("Slice", {"x", "start", "end", "axis"}, {"part"});
+  model.node("Slice", {"x", "start", "end", "axis", "back"}, {"backwards"});
+  set_int(model.node("Concat", {"part", "backwards"}, {"both"}), "axis", 0);
+  model.node("Neg", {"both"}, {"y"});
+  LoadedModule module = build(model);
+  V x;
+  for (int i = 0; i < 9; ++i) x.push_back(i + 1);
+  for (const int64_t start : {-20, -3, 0, 4, 8, 30}) {
+    for (const int64_t end : {-20, -1, 0, 5, 30}) {
+      const std::vector<Tensor> outputs =
+          run(module, {floats({9}, x), integers({1}, {start}), integers({1}, {end})});
+      V wanted;
+      const auto normal = [](int64_t place) { return place < 0 ? place + 9 : place; };
+      const int64_t from = normal(start), to = normal(end);
+      for (int64_t i = std::clamp<int64_t>(from, 0, 9); i < std::clamp<int64_t>(to, 0, 9); ++i)
+        wanted.push_back(-(i + 1));
+      const int64_t last = std::clamp<int64_t>(to, -1, 8);
+      for (int64_t i = std::clamp<int64_t>(from, 0, 8); i > last; i -= 2)
+        wanted.push_back(-(i + 1));
+      EXPECT_EQ(values_of(outputs[0]), wanted) << start << " " << end;
+    }
+  }
+}
+
+// The second symbol of a shape alone says what a constant is, and the stage that has it is given
+// the whole shape.
+TEST_F(PipelineModules, AskForOneOfTwoExtents) {
+  OnnxModel model(17);
+  model.input("x", {1, 1, 4, 4}).input("sizes", {2}, onnx::TensorProto::INT64).output("y");
+  model.integers("ones", {1, 1}).integers("all", {-1}).integer("width", 3);
+  model.integer("zero", 0).integer("one", 1).integer("seven", 7);
+  model.node("Clip", {"sizes", "one", "seven"}, {"clipped"});
+  set_int(model.node("Concat", {"ones", "clipped"}, {"shape"}), "axis", 0);
+  set_text(model.node("Resize", {"x", "", "", "shape"}, {"resized"}), "mode", "linear");
+  model.node("Shape", {"resized"}, {"extents"});
+  model.node("Gather", {"extents", "width"}, {"columns"});
+  model.node("Reshape", {"resized", "all"}, {"flat"});
+  set_int(model.node("ArgMax", {"flat"}, {"place"}), "axis", 0);
+  model.node("Mod", {"place", "columns"}, {"y"});
+  LoadedModule module = build(model);
+  V x(16, 0);
+  x[7] = 1;  // in the last column
+  for (const int64_t rows : {1, 4, 7})
+    for (const int64_t columns : {4, 5, 7}) {
+      const std::vector<Tensor> outputs =
+          run(module, {floats({1, 1, 4, 4}, x), integers({2}, {rows, columns})});
+      EXPECT_EQ(values_of(outputs[0]), (V{static_cast<double>(columns - 1)}))
+          << rows << " " << columns;
+    }
+}
+
+// The first four of a sum of two extents are fewer only where both are small.
+TEST_F(PipelineModules, DependOnTwoExtentsTogether) {
+  OnnxModel model = with_half();
+  model.input("x", {8}).input("k", {1}, onnx::TensorProto::INT64).output("y");
+  model.integer("zero", 0).integer("eight", 8).integers("begin", {0}).integers("four", {4});
+  add_masked(model, "x", "kept");
+  model.node("Clip", {"k", "zero", "eight"}, {"more"});
+  set_int(model.node("Concat", {"begin", "more"}, {"pads"}), "axis", 0);
+  model.node("Pad", {"kept", "pads"}, {"padded"});
+  model.node("Slice", {"padded", "begin", "four"}, {"few"});
+  model.node("Neg", {"few"}, {"y"});
+  LoadedModule module = build(model);
+  for (const V& x : drawn_vectors(8)) {
+    for (const int64_t k : {0, 1, 2, 8}) {
+      V wanted = above_half(x);
+      wanted.resize(std::min<size_t>(wanted.size() + static_cast<size_t>(k), 4));
+      for (double& value : wanted) value = -static_cast<float>(value);
+      EXPECT_EQ(values_of(run(module, {floats({8}, x), integers({1}, {k})})[0]), wanted) << k;
+    }
+  }
+}
+
+/// A Loop over the elements of "kept", whose body's nodes are those of `body`.
+onnx::NodeProto& add_loop(OnnxModel& model,
+                          OnnxModel& body,
+                          const std::vector<std::string>& begin,
+                          const std::vector<std::string>& outputs) {
+  model.node("Size", {"kept"}, {"count"});
+  std::vector<std::string> inputs = {"count", ""};
+  inputs.insert(inputs.end(), begin.begin(), begin.end());
+  onnx::NodeProto& loop = model.node("Loop", inputs, outputs);
+  set_graph(loop, "body", body);
+  return loop;
+}
+
+OnnxModel body_with_round() {
+  OnnxModel body;
+  body.input("i", {}, onnx::TensorProto::INT64).input("go", {}, onnx::TensorProto::BOOL);
+  body.output("go");
+  return body;
+}
+
+// What each round makes, along a new axis, and what it hands on to the next one.
+TEST_F(PipelineModules, RunAsManyRoundsAsAreFound) {
+  OnnxModel model = with_half(), body = body_with_round();
+  model.input("x", {7}).output("total").output("y");
+  add_masked(model, "x", "kept");
+  body.input("sum", {}).output("next").output("square");
+  body.node("Gather", {"kept", "i"}, {"element"});
+  body.node("Add", {"sum", "element"}, {"next"});
+  body.node("Mul", {"next", "next"}, {"square"});
+  add_loop(model, body, {"half"}, {"total", "squares"});
+  model.node("Neg", {"squares"}, {"y"});
+  LoadedModule module = build(model);
+  for (const V& x : drawn_vectors(7)) {
+    const std::vector<Tensor> outputs = run(module, {floats({7}, x)});
+    float sum = 0.5F;
+    V squares;
+    for (const double value : above_half(x)) {
+      sum += static_cast<float>(value);
+      squares.push_back(-(sum * sum));
+    }
+    EXPECT_EQ(values_of(outputs[0]), (V{sum}));
+    EXPECT_EQ(outputs[1].shape(), (Ints{std::ssize(squares)}));
+    EXPECT_EQ(values_of(outputs[1]), squares);
+  }
+}
+
+// Two states change places in each round, which is a copy of both at once; a third one grows.
+TEST_F(PipelineModules, HandOnWhatAnotherStateWas) {
+  OnnxModel model = with_half(), body = body_with_round();
+  model.input("x", {7}).input("a", {2}).input("b", {2}).output("c").output("d").output("all");
+  model.initializer("nothing", onnx::TensorProto::FLOAT, {0, 2});
+  add_masked(model, "x", "kept");
+  body.input("p", {2}).input("q", {2}).input("rows", {}).integers("axis", {0});
+  body.output("q").output("sum").output("more");
+  body.node("Add", {"p", "q"}, {"sum"});
+  body.node("Unsqueeze", {"sum", "axis"}, {"row"});
+  set_int(body.node("Concat", {"rows", "row"}, {"more"}), "axis", 0);
+  add_loop(model, body, {"a", "b", "nothing"}, {"c", "d", "all"});
+  LoadedModule module = build(model);
+  for (const V& x : drawn_vectors(7)) {
+    const std::vector<Tensor> outputs =
+        run(module, {floats({7}, x), floats({2}, {1, 2}), floats({2}, {3, 4})});
+    V p = {1, 2}, q = {3, 4}, all;
+    for (size_t round = 0; round < above_half(x).size(); ++round) {
+      const V sum = {p[0] + q[0], p[1] + q[1]};
+      p = std::exchange(q, sum);
+      all.insert(all.end(), sum.begin(), sum.end());
+    }
+    EXPECT_EQ(values_of(outputs[0]), p);
+    EXPECT_EQ(values_of(outputs[1]), q);
+    EXPECT_EQ(values_of(outputs[2]), all);
+    EXPECT_EQ(outputs[2].shape(), (Ints{std::ssize(all) / 2, 2}));
+  }
+}
+
+// A round finds elements itself, and the condition after it may be the last one.
+TEST_F(PipelineModules, EndRoundsWhereTheDataSay) {
+  OnnxModel model = with_half(), body = body_with_round();
+  model.input("x", {6}).output("y").integer("five", 5).integers("axis", {0});
+  model.initializer("yes", onnx::TensorProto::BOOL, {}).add_int32_data(1);
+  model.initializer("zero", onnx::TensorProto::FLOAT, {}).add_float_data(0);
+  model.initializer("three", onnx::TensorProto::FLOAT, {}).add_float_data(3);
+  body.graph().mutable_output(0)->set_name("less");
+  body.input("sum", {}).output("next").output("next");
+  add_masked(body, "x", "kept");
+  set_int(body.node("ReduceSum", {"kept", "axis"}, {"own"}), "keepdims", 0);
+  body.node("Add", {"sum", "own"}, {"next"});
+  body.node("Less", {"next", "three"}, {"less"});
+  set_graph(model.node("Loop", {"five", "yes", "zero"}, {"", "sums"}), "body", body);
+  model.node("Neg", {"sums"}, {"y"});
+  LoadedModule module = build(model);
+  for (const V& x : drawn_vectors(6)) {
+    V wanted;
+    float each = 0, sum = 0;
+    for (const double value : above_half(x)) each += static_cast<float>(value);
+    for (int round = 0; round < 5 && (round == 0 || sum < 3); ++round) {
+      sum += each;
+      wanted.push_back(-sum);
+    }
+    const V made = values_of(run(module, {floats({6}, x)})[0]);
+    ASSERT_EQ(made.size(), wanted.size());
+    for (size_t i = 0; i < made.size(); ++i) EXPECT_NEAR(made[i], wanted[i], 1e-5);
+  }
+}
+
+TEST_F(PipelineModules, RefuseANumberOfAnySize) {
+  OnnxModel model(17);
+  model.input("k", {1}, onnx::TensorProto::INT64).output("y");
+  model.node("ConstantOfShape", {"k"}, {"zeros"});
+  model.node("Exp", {"zeros"}, {"y"});
+  EXPECT_ERROR(phases(model), "an extent is computed at run time from the input \"k\"");
+  EXPECT_ERROR(phases(model), "where the network clips it (Clip, Min), there is room for the");
+}
+
 TEST_F(PipelineModules, RefuseAnotherNetworkAtAnotherExtent) {
   OnnxModel model = with_half();
   model.input("x", {8}).output("y").integer("three", 3);

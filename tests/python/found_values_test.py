@@ -1,5 +1,6 @@
 """Networks that read what the data find, beside ONNX Runtime: chains of nodes that are drawn behind NonZero, Compress,
-Unique, TopK of a k of the data and NonMaxSuppression, each run on data of which nothing, some and all is found.
+Unique, TopK of a k of the data and NonMaxSuppression, with slices, shapes and loops whose numbers the data say, each run
+on data of which nothing, some and all is found.
 
 PRUNER_LONG_TESTS=N draws N times as many chains, PRUNER_SEED=S others. A network that is refused is counted, not
 wrong; no more than a fifth may be."""
@@ -125,7 +126,109 @@ class Chain:
         places = self.node("Gather", [chosen, self.constant(2)], axis=1)
         return self.node("Concat", [self.value, self.node("Gather", [data, places], axis=0)], axis=0)
 
+    def number(self, least, most):
+        """A number that the data say, between two others."""
+        return self.node("Clip", [self.input([1], np.int64), self.constant(least), self.constant(most)])
+
+    def rows(self):
+        return self.node("Gather", [self.node("Shape", [self.value]), self.constant(0)])
+
+    def beside(self, other):
+        return self.node("Concat", [self.value, other], axis=0)
+
+    def between(self):
+        start, end = self.input([1], np.int64), self.input([1], np.int64)
+        if self.rng.random() < 0.5:
+            start = self.node("Sub", [start, self.constant([2])])
+        if self.rng.random() < 0.5:
+            end = self.node("Neg", [end])
+        step = self.constant([int(self.rng.choice([1, 1, 2, -1]))])
+        return self.node("Slice", [self.value, start, end, self.constant([0]), step])
+
+    def tiled(self):
+        return self.node("Tile", [self.value, self.node("Concat", [self.number(1, 3), self.constant([1])], axis=0)])
+
+    def rows_of_one(self):
+        shape = self.node("Concat", [self.number(0, 4), self.constant([self.columns])], axis=0)
+        return self.beside(self.node("ConstantOfShape", [shape], value=numpy_helper.from_array(np.float32([1]), "one")))
+
+    def expanded(self):
+        shape = self.node("Concat", [self.number(1, 4), self.constant([1])], axis=0)
+        return self.beside(self.node("Expand", [self.input([1, self.columns]), shape]))
+
+    def padded(self):
+        pads = self.node("Concat", [self.number(0, 3), self.constant([0, 1, 0])], axis=0)
+        return self.node("Pad", [self.value, pads])
+
+    def counted(self):
+        """As many rows as a number says, each its own number."""
+        count = self.node("Squeeze", [self.number(0, 5)])
+        numbers = self.node("Range", [self.constant(0), count, self.constant(1)])
+        column = self.node("Unsqueeze", [self.node("Cast", [numbers], to=TensorProto.FLOAT), self.constant([1])])
+        return self.beside(self.node("Add", [column, self.constant(np.zeros(self.columns), np.float32)]))
+
+    def resized(self):
+        rows = int(self.rng.integers(1, 7))
+        image = self.node("Reshape", [self.input([rows, self.columns]), self.constant([1, 1, rows, self.columns])])
+        sizes = self.node("Concat", [self.constant([1, 1]), self.number(1, 9), self.constant([self.columns])], axis=0)
+        mode = str(self.rng.choice(["nearest", "linear", "cubic"]))
+        ways = ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"]
+        way = str(self.rng.choice(ways))
+        made = self.node("Resize", [image, "", "", sizes], mode=mode, coordinate_transformation_mode=way)
+        return self.beside(self.node("Squeeze", [made, self.constant([0, 1])]))
+
+    def loop(self, trips, nodes, states, outputs, condition="", initial=()):
+        """A Loop whose body has `nodes`; `states`: (name, shape) of what it hands on."""
+        inputs = [("i", TensorProto.INT64, []), ("c", TensorProto.BOOL, [])]
+        inputs += [(name, TensorProto.FLOAT, shape) for name, shape in states]
+        body = helper.make_graph(
+            nodes,
+            "body",
+            [helper.make_tensor_value_info(*of) for of in inputs],
+            [onnx.ValueInfoProto(name=name) for name in [condition or "c", *outputs]],
+        )
+        going = self.constant(True, np.bool_) if condition else ""
+        return self.node("Loop", [trips, going, *initial], len(outputs), body=body)
+
+    def looped(self):
+        """Each row by itself, and the sum of all rows up to it."""
+        zero = self.constant(np.zeros(self.columns), np.float32)
+        nodes = [
+            helper.make_node("Gather", [self.value, "i"], ["row"]),
+            helper.make_node("Add", ["sum", "row"], ["next"]),
+            helper.make_node("Mul", ["next", self.constant(0.5, np.float32)], ["half"]),
+        ]
+        total, all_sums = self.loop(self.rows(), nodes, [("sum", [self.columns])], ["next", "half"], initial=[zero])
+        last = self.node("Unsqueeze", [total, self.constant([0])])
+        if self.rng.random() < 0.5:
+            return self.beside(last)
+        return self.node("Reshape", [all_sums, self.constant([-1, self.columns])])
+
+    def appended(self):
+        """The rows one by one behind nothing, as torch's scripts gather results."""
+        nothing = self.constant(np.zeros((0, self.columns)), np.float32)
+        nodes = [
+            helper.make_node("Gather", [self.value, "i"], ["row"]),
+            helper.make_node("Neg", ["row"], ["less"]),
+            helper.make_node("Unsqueeze", ["less", self.constant([0])], ["part"]),
+            helper.make_node("Concat", ["all", "part"], ["more"], axis=0),
+        ]
+        return self.loop(self.rows(), nodes, [("all", [None, self.columns])], ["more"], initial=[nothing])
+
+    def until(self):
+        """Sums of the first row, doubled until they are large, at most six times."""
+        ones = self.constant(np.ones(self.columns), np.float32)
+        bound = self.node("ReduceSum", [self.value], keepdims=0)
+        nodes = [
+            helper.make_node("Add", ["sum", "sum"], ["next"]),
+            helper.make_node("ReduceMax", ["next"], ["most"], keepdims=0),
+            helper.make_node("Less", ["most", bound], ["goes"]),
+        ]
+        made = self.loop(self.constant(6), nodes, [("sum", [self.columns])], ["next", "next"], "goes", [ones])
+        return self.beside(self.node("Reshape", [made[1], self.constant([-1, self.columns])]))
+
     STEPS = (relu, add, product, join, first_rows, best, as_many_as_given, again, write, boxes)
+    STEPS += (between, tiled, rows_of_one, expanded, padded, counted, resized, looped, appended, until)
 
     def extend(self):
         step = self.STEPS[int(self.rng.integers(len(self.STEPS)))]

@@ -172,7 +172,7 @@ class FlatLoop {
                          const std::string& output) {
     if (trips_.empty())
       return Error("it has no trip count, and no bound is known of what its rounds make together");
-    if (number_.empty()) number_ = to_.number(trips_);
+    if (number_.empty()) number_ = to_.number(trips_, numbers_.data_vary);
     std::vector<std::string> inputs = {number_, part};
     if (!before.empty()) inputs.push_back(before);
     if (rounds_.empty()) {

@@ -274,7 +274,7 @@ Result<Unit> Importer::append(Node node, int64_t opset) {
 // between them: conditions, trip counts and shapes are read while the model is.
 void Importer::fold(size_t number) {
   const Node& node = graph_.nodes[number];
-  if (is_loop_node(node)) return;
+  if (is_of_pipeline(node)) return;
   const bool known = std::ranges::all_of(
       node.outputs, [&](ValueId id) { return graph_[id].constant.has_value(); });
   const bool constant = std::ranges::all_of(node.inputs, [&](ValueId id) {

@@ -68,8 +68,9 @@ class Importer {
     return options_.part->branches.at(name);
   }
   void note_branch(const std::string& name, bool then) { graph_.branches[name] = then; }
-  /// A number of one element, int64, as an extent: a constant that is called `name`.
-  Result<ValueId> add_number(ValueId number, const std::string& name);
+  /// A number of one element, int64, as an extent: a constant that is called `name`. `own`: its
+  /// extent is a symbol of its own even where it follows from shapes.
+  Result<ValueId> add_number(ValueId number, const std::string& name, bool own);
 
  private:
   /// A list of nodes in the order in which they are read, and the names that are read at all.
@@ -188,7 +189,7 @@ class Importer {
   std::map<const NodeList*, Body> bodies_;
   // By value: the node that makes it of constants, not evaluated yet; else -1.
   std::vector<int> made_by_;
-  ValueBounds bounds_{graph_};
+  ValueBounds bounds_{graph_, [this](ValueId id) { return varies(id); }};
   std::map<std::string, std::string> number_symbols_;  // numbers (number_key) -> symbols
   std::vector<bool> varies_;                           // by value
   int64_t unfolded_ = 0;

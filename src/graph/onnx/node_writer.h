@@ -95,9 +95,9 @@ class NodeWriter {
     const std::string flat = add("Reshape", {of.value, integers({-1})});
     return gather(flat, integers({of.index}), 0);
   }
-  /// The number of one element, int64, as an extent.
-  std::string number(const std::string& x) {
-    const std::string output = add("Number", {x});
+  /// The number of one element, int64, as an extent; as one of its `own` even where shapes say it.
+  std::string number(const std::string& x, bool own = false) {
+    const std::string output = add("Number", {x}, "own", own ? 1 : 0);
     last().set_domain("pruner");
     return output;
   }

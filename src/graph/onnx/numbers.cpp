@@ -65,8 +65,8 @@ std::string Importer::number_key(ValueId id, int depth) {
   return fmt::format("{}{}:{}({})", op, print(node->attributes), output, fmt::join(inputs, ","));
 }
 
-Result<ValueId> Importer::add_number(ValueId number, const std::string& name) {
-  if (graph_[number].constant) {
+Result<ValueId> Importer::add_number(ValueId number, const std::string& name, bool own) {
+  if (graph_[number].constant && !own) {
     const ValueId shape = add_integers(name + "/shape", {{1}});
     TRY_ASSIGN(const auto made, add("Reshape", {number, shape}, {}, name));
     return made[0];
@@ -260,6 +260,8 @@ std::optional<RunTimeNumbers> Importer::run_time_loop(const onnx::NodeProto& pro
     numbers.has_condition = varies = true;
   }
   if (!varies) return std::nullopt;
+  // Without a condition before it a loop does not ask for one after each round.
+  if (!values[1].valid()) return numbers;
   // What the body says of the next round, behind what hands it on.
   std::string next = body->output(0).name();
   const auto maker = [&]() {
@@ -318,8 +320,8 @@ Result<const NodeList*> Importer::main_nodes() {
 
 static Outputs add_number(const ConstructCall& call) {
   TRY_ASSIGN(const ValueId number, call.tensor(0));
-  const Result<ValueId> made =
-      call.importer.add_number(number, call.scope.prefix + call.proto.output(0));
+  const Result<ValueId> made = call.importer.add_number(
+      number, call.scope.prefix + call.proto.output(0), call.integer("own", 0) != 0);
   if (!made.ok()) return call.error(made.error().message());
   return std::vector<Entry>{*made};
 }

@@ -241,10 +241,29 @@ static int hand_on(const PipelineRun* run, const PlanLoop* loop) {
   return 1;
 }
 
-static int32_t run_loop(const PipelineRun* run,
-                        const PlanLoop* loop,
-                        void** room,
-                        double* seconds) {
+/* One round; `round_seconds`: as `seconds`, of this round. */
+static int32_t run_round(const PipelineRun* run,
+                         const PlanLoop* loop,
+                         void** room,
+                         double* seconds,
+                         double* round_seconds) {
+  const size_t kernels = (size_t)pruner_plan.num_kernels;
+  for (int64_t i = 0; i < loop->num_symbols; i++) run->values[loop->symbols[i]] = -1;
+  if (!use_all_found(run, loop->found, loop->num_found)) return 1;
+  if (seconds != NULL) memset(round_seconds, 0, kernels * sizeof *seconds);
+  for (int64_t s = loop->first; s <= loop->last; s++)
+    if (run_stage(run, s, room, seconds == NULL ? NULL : round_seconds) != 0) return 1;
+  for (size_t k = 0; seconds != NULL && k < kernels; k++) seconds[k] += round_seconds[k];
+  for (int64_t i = 0; i < loop->num_stacks; i++)
+    if (!append(run, &loop->stacks[i])) return 1;
+  return 0;
+}
+
+static int32_t run_rounds(const PipelineRun* run,
+                          const PlanLoop* loop,
+                          void** room,
+                          double* seconds,
+                          double* round_seconds) {
   const int64_t trips = number_of(run, loop->trips, INT64_MAX);
   int64_t goes_on = number_of(run, loop->condition, 1), round = 0;
   for (int64_t i = 0; i < loop->num_states; i++)
@@ -252,17 +271,12 @@ static int32_t run_loop(const PipelineRun* run,
   for (int64_t i = 0; i < loop->num_stacks; i++) begin_stack(run, &loop->stacks[i]);
   for (; round < trips && goes_on; round++) {
     set_number(run, loop->round, round);
-    for (int64_t i = 0; i < loop->num_symbols; i++) run->values[loop->symbols[i]] = -1;
-    if (!use_all_found(run, loop->found, loop->num_found)) return 1;
-    for (int64_t s = loop->first; s <= loop->last; s++)
-      if (run_stage(run, s, room, seconds) != 0) return 1;
-    for (int64_t i = 0; i < loop->num_stacks; i++)
-      if (!append(run, &loop->stacks[i])) return 1;
+    if (run_round(run, loop, room, seconds, round_seconds) != 0) return 1;
     goes_on = number_of(run, loop->next, 1);
     if (loop->num_states > 0 && !hand_on(run, loop)) return 1;
   }
   set_number(run, loop->rounds, round);
-  // Of all that there is room for, what is used is a tensor of its own then.
+  /* Of all that there is room for, what is used is a tensor of its own then. */
   for (int64_t i = 0; i < loop->num_stacks && loop->rounds >= 0; i++)
     dims_of(run, loop->stacks[i].whole)[0] += (trips - round) * steps_of(&loop->stacks[i]);
   for (int64_t i = 0; i < loop->num_states; i++)
@@ -271,6 +285,18 @@ static int32_t run_loop(const PipelineRun* run,
   for (int64_t j = 0; j < loop->num_joins_after; j++)
     if (!join(run, &loop->joins_after[j])) return 1;
   return 0;
+}
+
+static int32_t run_loop(const PipelineRun* run,
+                        const PlanLoop* loop,
+                        void** room,
+                        double* seconds) {
+  if (seconds == NULL) return run_rounds(run, loop, room, NULL, NULL);
+  double* round_seconds = malloc((size_t)pruner_plan.num_kernels * sizeof *seconds);
+  if (round_seconds == NULL) return !pruner_fail("cannot have memory for the times of kernels");
+  const int32_t failed = run_rounds(run, loop, room, seconds, round_seconds);
+  free(round_seconds);
+  return failed;
 }
 
 /* All stages, one after the other. */
