@@ -23,7 +23,11 @@ SCALES = {
     "retinanet_resnet50_fpn": 2,
     "fcos_resnet50_fpn": 2,
     "fasterrcnn_resnet50_fpn": 3,
+    "maskrcnn_resnet50_fpn": 2,
+    "keypointrcnn_resnet50_fpn": 2,
 }
+# Factors of those that move boxes. Masks and key points are of whole pixels: what moves less differs less in them.
+MOVES = {"maskrcnn_resnet50_fpn": 2, "keypointrcnn_resnet50_fpn": 1}
 SCORES = ("cls_logits", "cls_score", "classification_head.module_list")
 REGRESSIONS = ("bbox_pred", "bbox_reg", "regression_head.module_list")
 
@@ -43,7 +47,9 @@ def export(name: str, size: int, path: str) -> None:
             elif of_scores:
                 weight.copy_(0.3 * torch.randn_like(weight) - (2 if "rpn" not in label and "logits" in label else 0))
             elif any(part in label for part in REGRESSIONS) and weight.dim() > 1:
-                weight.mul_(4)
+                weight.mul_(MOVES.get(name, 4))
+            if name.startswith("keypoint") and label.endswith("cls_score.bias"):
+                weight[1] += 4  # the one class beside the background
     image = [torch.rand(3, size, size)]
     torch.onnx.export(model, (image,), path, dynamo=False, opset_version=17, input_names=["image"])
 

@@ -94,6 +94,9 @@ struct Pipeline {
   size_t owner_of(size_t tensor) const { return tensors[tensor].part_of.value_or(tensor); }
 };
 
+/// What an import takes for all that there is room for.
+std::shared_ptr<FoundExtents> greatest_extents(const Pipeline& pipeline);
+
 /// Cuts a network that reads what the data find; nullopt: it reads nothing of that kind. Errors: of
 /// the import; a network that is another one at other extents, with the extent.
 Result<std::optional<Pipeline>> cut_into_stages(const ImportStage& import);

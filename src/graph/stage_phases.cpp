@@ -1,0 +1,172 @@
+// The stages of a pipeline as networks over ranges of their symbols.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ranges>
+
+#include "graph/found_values.h"
+#include "graph/partition_range.h"
+#include "graph/pipeline.h"
+#include "support/check.h"
+
+namespace pruner {
+
+Result<Graph> stage_graph(const Pipeline& pipeline,
+                          size_t number,
+                          const std::vector<std::vector<int64_t>>& input_shapes,
+                          const ImportStage& import) {
+  const Pipeline::Stage& stage = pipeline.stages[number];
+  auto part = std::make_shared<ImportPart>();
+  part->given = stage.shapes;
+  part->branches = pipeline.branches;
+  for (size_t i = 0; i < stage.inputs.size(); ++i) {
+    const Pipeline::Tensor& tensor = pipeline.tensors[stage.inputs[i]];
+    part->given[tensor.name] = {tensor.dtype, input_shapes[i]};
+  }
+  for (const size_t tensor : stage.outputs) part->wanted.insert(pipeline.tensors[tensor].name);
+  TRY_ASSIGN(Graph graph, import(greatest_extents(pipeline), part));
+  // Values whose shapes alone are read are no inputs.
+  std::erase_if(graph.inputs, [&](ValueId id) { return stage.shapes.contains(graph[id].name); });
+  graph.is_stage = true;
+  // Unlike remove_dead this keeps what makes constants: a kernel may have to compute them.
+  std::set<ValueId> read(graph.outputs.begin(), graph.outputs.end());
+  std::vector<Node> needed;
+  for (Node& node : graph.nodes | std::views::reverse) {
+    if (std::ranges::none_of(node.outputs, [&](ValueId id) { return read.contains(id); })) continue;
+    read.insert(node.inputs.begin(), node.inputs.end());
+    needed.push_back(std::move(node));
+  }
+  std::ranges::reverse(needed);
+  graph.nodes = std::move(needed);
+  return graph;
+}
+
+namespace {
+
+/// The shapes of tensors where the symbols have some extents.
+class TensorShapes {
+ public:
+  explicit TensorShapes(const Pipeline& pipeline) : pipeline_(pipeline) {
+    for (size_t s = 0; s < pipeline.stages.size(); ++s) {
+      const Pipeline::Stage& stage = pipeline.stages[s];
+      for (size_t o = 0; o < stage.outputs.size(); ++o) made_[stage.outputs[o]] = {s, o};
+      add(stage.found);
+      add(stage.joins);
+    }
+    for (const Pipeline::Loop& loop : pipeline.loops) {
+      add(loop.found);
+      add(loop.found_after);
+      add(loop.joins_after);
+      for (const Pipeline::Loop::Stack& stack : loop.stacks) wholes_.insert(stack.whole);
+    }
+  }
+
+  /// Of the next stage; null: it has one shape.
+  void add(std::shared_ptr<const NetworkRanges> ranges) { ranges_.push_back(std::move(ranges)); }
+
+  std::vector<int64_t> at(size_t tensor, const SymbolValues& extents) const {
+    const Pipeline::Tensor& of = pipeline_.tensors[tensor];
+    if (of.symbols.empty()) return of.shape;
+    if (wholes_.contains(tensor)) {
+      // One symbol, and the first extent is its own.
+      std::vector<int64_t> shape = of.shape;
+      shape[0] = extents[of.symbols[0]];
+      return shape;
+    }
+    if (const auto taken = taken_.find(tensor); taken != taken_.end()) {
+      if (taken->second.from == tensor) return {extents[taken->second.symbol]};
+      std::vector<int64_t> shape = at(taken->second.from, extents);
+      int64_t& extent = shape[static_cast<size_t>(taken->second.axis)];
+      // Nothing is found in nothing.
+      if (extent > 0) extent = extents[taken->second.symbol];
+      return shape;
+    }
+    const auto [s, output] = made_.at(tensor);
+    SymbolValues own;
+    for (const size_t symbol : pipeline_.stages[s].symbols) own.push_back(extents[symbol]);
+    CHECK(ranges_[s] != nullptr) << of.name;
+    for (const PartitionRange& range : ranges_[s]->ranges) {
+      if (!range.box.contains(own)) continue;
+      std::vector<int64_t> shape;
+      for (const Expr& extent : range.shapes[range.largest.outputs[output].value])
+        shape.push_back(evaluate_formula(extent, own));
+      return shape;
+    }
+    CHECK(false) << of.name << " has no shape";
+    return {};
+  }
+
+ private:
+  void add(const std::vector<Pipeline::Found>& list) {
+    for (const Pipeline::Found& found : list)
+      taken_[found.part] = {found.room.value_or(found.part), found.axis, found.symbol};
+  }
+  void add(const std::vector<Pipeline::Join>& list) {
+    for (const Pipeline::Join& join : list)
+      taken_[join.whole] = {join.parts[0], join.axis, join.symbol};
+  }
+
+  struct Taken {
+    size_t from;  // the tensor whose other extents it has; itself: it has one extent
+    int64_t axis;
+    size_t symbol;
+  };
+  const Pipeline& pipeline_;
+  std::map<size_t, std::pair<size_t, size_t>> made_;  // the stage and which of its outputs it is
+  std::map<size_t, Taken> taken_;
+  std::set<size_t> wholes_;  // what the rounds of a loop make together
+  std::vector<std::shared_ptr<const NetworkRanges>> ranges_;  // by stage
+};
+
+}  // namespace
+
+Result<std::vector<Phase>> stage_phases(const std::shared_ptr<const Pipeline>& pipeline,
+                                        const ImportStage& import,
+                                        const CutStage& cut) {
+  const auto shapes = std::make_shared<TensorShapes>(*pipeline);
+  std::vector<Phase> phases;
+  for (size_t s = 0; s < pipeline->stages.size(); ++s) {
+    const Pipeline::Stage& stage = pipeline->stages[s];
+    std::vector<Symbol> symbols;
+    for (const size_t symbol : stage.symbols) symbols.push_back(pipeline->symbols[symbol]);
+    const auto graph_at = [pipeline, shapes, s, import](const SymbolValues& own) {
+      const Pipeline::Stage& of = pipeline->stages[s];
+      SymbolValues extents;
+      for (const Symbol& symbol : pipeline->symbols) extents.push_back(symbol.max);
+      for (size_t i = 0; i < own.size(); ++i) extents[of.symbols[i]] = own[i];
+      std::vector<std::vector<int64_t>> inputs;
+      for (const size_t tensor : of.inputs) inputs.push_back(shapes->at(tensor, extents));
+      return stage_graph(*pipeline, s, inputs, import);
+    };
+    const auto at = [graph_at, cut](
+                        const SymbolValues& own,
+                        const std::shared_ptr<const RangeHints>& hints) -> Result<Partition> {
+      TRY_ASSIGN(Graph graph, graph_at(own));
+      graph.hints = hints;
+      return cut(std::move(graph));
+    };
+    const auto make = [&]() -> Result<Phase> {
+      const std::string name = fmt::format("stage{}", s);
+      if (symbols.empty()) {
+        TRY_ASSIGN(Partition partition, at({}, nullptr));
+        return Phase{name, std::move(partition), {}, graph_at};
+      }
+      TRY_ASSIGN(NetworkRanges ranges, partition_over(symbols, at));
+      Partition greatest = ranges.ranges.front().largest;
+      auto shared = std::make_shared<const NetworkRanges>(std::move(ranges));
+      return Phase{name, std::move(greatest), std::move(shared), graph_at};
+    };
+    Result<Phase> phase = make();
+    if (!phase.ok()) {
+      const std::string made =
+          stage.outputs.empty() ? "nothing" : pipeline->tensors[stage.outputs[0]].name;
+      return Error("what makes \"", made, "\": ", phase.error().message());
+    }
+    shapes->add(phase->ranges);
+    phases.push_back(*std::move(phase));
+  }
+  phases.front().pipeline = pipeline;
+  return phases;
+}
+
+}  // namespace pruner
