@@ -34,14 +34,14 @@ constexpr FixedBounds kFixed[] = {
 constexpr std::string_view kOfFirstInput[] = {
     kFound,
     "pruner::Compress",
-    "AveragePool",
+
     "GlobalAveragePool",
     "GlobalMaxPool",
     "MaxPool",
     "ReduceMax",
     "ReduceMean",
     "ReduceMin",
-    "Trilu",
+
 };
 
 /// Operators whose results are elements of input 0.
@@ -110,14 +110,12 @@ Bounds of_constant(const Tensor& tensor) {
   return bounds;
 }
 
-/// What a type has room for, where that is little.
+/// What a type has room for: arithmetic that leaves it wraps around.
 Bounds of_type(DType dtype) {
-  switch (dtype) {
-    case DType::kBool: return {0, 1};
-    case DType::kInt8: return {-128, 127};
-    case DType::kUInt8: return {0, 255};
-    default: return {};
-  }
+  if (dtype == DType::kBool) return {0, 1};
+  if (is_float(dtype) || dtype_bytes(dtype) > 4) return {};
+  const double values = std::ldexp(1, static_cast<int>(8 * dtype_bytes(dtype)));
+  return is_signed_int(dtype) ? Bounds{-values / 2, values / 2 - 1} : Bounds{0, values - 1};
 }
 
 bool is_integer(DType dtype) { return !is_float(dtype) && dtype != DType::kBool; }
@@ -142,19 +140,19 @@ const Node* ValueBounds::maker(ValueId id) {
 Bounds ValueBounds::of(ValueId id) {
   if (!id.valid()) return {};
   const Value& value = graph_[id];
+  const Node* node = maker(id);
   if (value.constant) {
     const Bounds made = of_constant(*value.constant);
-    return varies_(id) ? join(made, {0, 0}) : made;
+    if (!varies_(id)) return made;
+    if (node == nullptr || node->op == "Shape" || node->op == "Size") return join(made, {0, 0});
   }
   if (const auto known = known_.find(id); known != known_.end()) return known->second;
-  const Bounds most = of_type(value.dtype);
-  Bounds bounds = most;
-  if (const Node* node = maker(id)) {
+  Bounds bounds = of_type(value.dtype);
+  if (node != nullptr) {
     const auto output = std::ranges::find(node->outputs, id) - node->outputs.begin();
     const Bounds made = of_node(*node, static_cast<size_t>(output));
-    // Of infinite numbers some arithmetic is no number.
-    if (!std::isnan(made.least)) bounds.least = std::max(most.least, made.least);
-    if (!std::isnan(made.greatest)) bounds.greatest = std::min(most.greatest, made.greatest);
+    // Of infinite numbers some arithmetic is no number, and what leaves its type wraps around.
+    if (made.least >= bounds.least && made.greatest <= bounds.greatest) bounds = made;
   }
   return known_[id] = bounds;
 }
@@ -240,6 +238,7 @@ Bounds ValueBounds::of_node(const Node& node, size_t output) {
   if (op == "TopK") return output == 0 ? of(node.inputs[0]) : Bounds{0, last_place(-1)};
   if (op == "Cast") {
     const Bounds in = of(node.inputs[0]);
+    if (graph_[node.outputs[0]].dtype == DType::kBool) return {0, 1};
     if (!is_integer(graph_[node.outputs[0]].dtype)) return in;
     return {std::trunc(in.least), std::trunc(in.greatest)};
   }
@@ -247,12 +246,12 @@ Bounds ValueBounds::of_node(const Node& node, size_t output) {
     const Bounds in = of(node.inputs[0]);
     const auto terms = static_cast<double>(
         element_count(call.shape(0)) / std::max<int64_t>(element_count(call.output().shape), 1));
-    return {in.least * terms, in.greatest * terms};
+    return join({0, 0}, {in.least * terms, in.greatest * terms});
   }
   if (op == "CumSum") {
     const Bounds in = of(node.inputs[0]);
     const auto terms = static_cast<double>(element_count(call.shape(0)));
-    return join(in, {in.least * terms, in.greatest * terms});
+    return join({0, 0}, {in.least * terms, in.greatest * terms});
   }
   if (op == "NonZero" || op == "NonMaxSuppression") {
     // Places that nothing was found for are -1.
@@ -261,6 +260,7 @@ Bounds ValueBounds::of_node(const Node& node, size_t output) {
       for (const int64_t dim : call.shape(i)) most = std::max(most, static_cast<double>(dim));
     return {-1, most};
   }
+  if (op == "AveragePool" || op == "Trilu") return join({0, 0}, of(node.inputs[0]));
   if (op == "Where") {
     const size_t input = chosen(node);
     return input > 0 ? of(node.inputs[input]) : of_all(node, 1);

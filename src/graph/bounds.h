@@ -20,8 +20,9 @@ struct Bounds {
 /// that are no NaN; rounding of floating point is not counted.
 class ValueBounds {
  public:
-  /// `varies`: whether a constant is another one at other extents, of which it was made at the
-  /// greatest. It is taken to be any number from 0 to what it is then; that is checked at run time.
+  /// `varies`: whether a constant follows from the extents of what the data find, as their number
+  /// does. The graph has it at the greatest extents. Shapes are taken to be from 0 to what they are
+  /// then, and what is made of them is bounded by its node.
   ValueBounds(const Graph& graph, std::function<bool(ValueId)> varies)
       : graph_(graph), varies_(std::move(varies)) {}
 

@@ -45,7 +45,7 @@ class Cutter {
       TRY(find_loops());
     } while (give_trips_symbols());
     TRY(check_stacks());
-    place_nodes();
+    TRY(place_nodes());
     TRY(make_stages());
     TRY(make_loops());
     return std::optional(std::move(pipeline_));
@@ -120,6 +120,7 @@ class Cutter {
   Result<Unit> find_dependences() {
     depends_.assign(base_.values.size(), {});
     stack_rests_.clear();
+    shape_varies_.clear();
     single_.assign(pipeline_.symbols.size(), fingerprints(base_));
     part_extents_.clear();
     note_part_extents(base_);
@@ -137,10 +138,12 @@ class Cutter {
         for (size_t v = 0; v < depends_.size(); ++v) {
           const Value &a = base_.values[v], &b = at.values[v];
           if (a.shape != b.shape || !same_bytes(a.constant, b.constant)) depends_[v].insert(s);
+          if (a.shape != b.shape) shape_varies_.insert(ValueId{static_cast<int32_t>(v)});
         }
       }
     }
     TRY(find_joint_dependences());
+    note_jumps();
     const std::vector<Symbols> at_others = depends_;
     for (size_t s = 0; s < pipeline_.symbols.size(); ++s) {
       if (pipeline_.symbols[s].min > 0) continue;
@@ -183,11 +186,51 @@ class Cutter {
         Symbols& own = depends_[id.value];
         const uint64_t expected = own.empty() ? base[id.value] : single_[*own.begin()][id.value];
         if (own.size() > 1 || joint[id.value] == expected || is_found(node)) continue;
+        if (at->values[id.value].shape != base_[id].shape) shape_varies_.insert(id);
         for (const ValueId input : node.inputs)
           if (input.valid()) own.insert(depends(input).begin(), depends(input).end());
       }
     }
     return Unit{};
+  }
+
+  /// Whether an operator of numbers that grow with an extent gives such numbers, so that a few
+  /// extents tell whether its result depends on that one. Whether two numbers are equal, or what a
+  /// division leaves, may be the same at these, and other at another.
+  static bool is_smooth(const Node& node) {
+    constexpr std::string_view kSmooth[] = {"Add",        "Cast",    "Concat",   "ConstantOfShape",
+                                            "Expand",     "Gather",  "Identity", "Max",
+                                            "Min",        "Mul",     "Neg",      "Range",
+                                            "ReduceProd", "Reshape", "Shape",    "Size",
+                                            "Slice",      "Squeeze", "Sub",      "Transpose",
+                                            "Unsqueeze"};
+    return std::ranges::find(kSmooth, node.op) != std::end(kSmooth);
+  }
+
+  /// A constant that may jump at an extent that was not looked at depends on what its inputs depend
+  /// on, and so does what is made of it: its shape may follow from the constant.
+  void note_jumps() {
+    std::vector<Symbols> jumps(base_.values.size());
+    for (const Node& node : base_.nodes) {
+      if (is_of_pipeline(node)) continue;
+      Symbols all;
+      for (const ValueId id : node.inputs) {
+        if (!id.valid() || !is_constant(id)) continue;
+        all.insert(jumps[id.value].begin(), jumps[id.value].end());
+        if (!is_smooth(node)) all.insert(depends(id).begin(), depends(id).end());
+      }
+      for (const ValueId id : node.outputs) {
+        Symbols& own = depends_[id.value];
+        const bool known = is_constant(id);
+        for (const size_t symbol : all) {
+          const bool jumps_here = std::ranges::any_of(node.inputs, [&](ValueId input) {
+            return input.valid() && jumps[input.value].contains(symbol);
+          });
+          if (!own.contains(symbol) && (known || jumps_here)) jumps[id.value].insert(symbol);
+        }
+        own.insert(jumps[id.value].begin(), jumps[id.value].end());
+      }
+    }
   }
 
   Error another_network(size_t s, int64_t extent) const {
@@ -235,17 +278,22 @@ class Cutter {
     }
   }
 
-  /// Whether all that a loop makes is another where symbol `s` has another extent than that its
-  /// first extent is the same.
+  /// How much longer what a loop makes is with each round.
+  static int64_t length_of_round(const Graph& at, const Node& stack) {
+    const std::vector<int64_t>& part = at[stack.inputs[1]].shape;
+    return part.size() == at[stack.outputs[0]].shape.size() ? part[0] : 1;
+  }
+
+  /// Notes what a loop makes where it does not just become longer by as many rounds as symbol `s`
+  /// has more.
   void note_stacks(const Graph& at, size_t s, int64_t extent) {
     for (size_t n = 0; n < at.nodes.size(); ++n) {
       if (at.nodes[n].op != kLoopStack) continue;
       std::vector<int64_t> shape = at[at.nodes[n].outputs[0]].shape;
       const std::vector<int64_t>& base = base_[base_.nodes[n].outputs[0]].shape;
       if (shape == base) continue;
-      const bool follows = shape[0] == extent && base[0] == pipeline_.symbols[s].max;
-      shape[0] = base[0];
-      if (!follows || shape != base) stack_rests_.insert(n);
+      shape[0] += length_of_round(base_, base_.nodes[n]) * (pipeline_.symbols[s].max - extent);
+      if (shape != base) stack_rests_.insert(n);
     }
   }
 
@@ -338,6 +386,9 @@ class Cutter {
           return Error(node_label(base_, node), ": a loop in a loop whose rounds the data say");
         loop_of_[n] = made_in[id.value];
       }
+      // What follows from shapes that are the same in each round is known before them.
+      const auto is_known = [&](ValueId id) { return is_constant(id) && depends(id).empty(); };
+      if (std::ranges::all_of(node.outputs, is_known)) loop_of_[n] = -1;
       for (const ValueId id : node.outputs) made_in[id.value] = loop_of_[n];
     }
     begin_levels_.assign(loop_numbers_.size(), 0);
@@ -362,7 +413,7 @@ class Cutter {
   };
 
   /// Which of the stages computes each node: those that are equally deep and depend on the same.
-  void place_nodes() {
+  Result<Unit> place_nodes() {
     for (const Node& node : base_.nodes)
       if (node.op == kFound) rooms_.insert(node.inputs[0]);
     read_outside_ = {base_.outputs.begin(), base_.outputs.end()};
@@ -371,8 +422,13 @@ class Cutter {
         read_outside_.insert(node.inputs.begin(), node.inputs.end());
     // A loop begins behind all that its rounds read.
     std::vector<Place> places = levels();
-    while (begin_loops_later(places)) places = levels();
+    for (size_t round = 0; begin_loops_later(places); ++round) {
+      if (round > base_.nodes.size()) return Error("a loop reads what is made behind it");
+      places = levels();
+    }
     std::set<Place> stages;
+    // Before loops somebody has to hand on the constants that they begin with.
+    if (!loop_ends_.empty() && reads_constants()) stages.insert({-1, -1, 0, {}});
     for (const Place& place : places)
       if (place.level >= 0) stages.insert(place);
     const std::vector<Place> order(stages.begin(), stages.end());
@@ -385,6 +441,15 @@ class Cutter {
       pipeline_.stages.push_back({{place.symbols.begin(), place.symbols.end()}});
     inputs_.resize(order.size());
     outputs_.resize(order.size());
+    return Unit{};
+  }
+
+  /// Whether a constant that no stage computes is read outside of the stages.
+  bool reads_constants() const {
+    return std::ranges::any_of(read_outside_, [&](ValueId id) {
+      return id.valid() && is_constant(id) && !is_true(id) && !has_nothing(id) &&
+             found_of(id) == nullptr;
+    });
   }
 
   /// By node: its stage; none (level -1) computes it.
@@ -601,6 +666,7 @@ class Cutter {
         }
       }
     }
+    TRY(note_conditions());
     for (size_t s = 0; s < pipeline_.stages.size(); ++s) {
       const auto by_name = [&](size_t tensor) { return pipeline_.tensors[tensor].name; };
       Pipeline::Stage& stage = pipeline_.stages[s];
@@ -632,6 +698,27 @@ class Cutter {
   }
   std::vector<Pipeline::Found>& found_at(Ready ready) {
     return ready.behind_loop ? loop_before(ready).found_after : pipeline_.stages[ready.stage].found;
+  }
+
+  /// A stage that has a part of an If, of which both branches are computed, is given the condition.
+  Result<Unit> note_conditions() {
+    const std::string_view kEnd = "condition";
+    for (size_t v = 0; v < base_.values.size(); ++v) {
+      const Value& condition = base_.values[v];
+      const ValueId id{static_cast<int32_t>(v)};
+      const int from = maker_stage(id);
+      if (!condition.name.ends_with("/condition") || from < 0) continue;
+      const std::string_view prefix =
+          std::string_view(condition.name).substr(0, condition.name.size() - kEnd.size());
+      for (size_t n = 0; n < base_.nodes.size(); ++n) {
+        if (stage_of_[n] < 0 || stage_of_[n] == from) continue;
+        if (!base_[base_.nodes[n].outputs[0]].name.starts_with(prefix)) continue;
+        TRY(check_name(condition));
+        pipeline_.stages[static_cast<size_t>(stage_of_[n])].shapes[condition.name] = {
+            condition.dtype, condition.shape};
+      }
+    }
+    return Unit{};
   }
 
   bool is_joined(ValueId id) const {
@@ -675,17 +762,11 @@ class Cutter {
            constant->get(0) != 0;
   }
 
-  /// Whether what the rounds of a loop make together is as long as one symbol's extent, or always
-  /// as long.
+  /// Whether what the rounds of a loop make together is always as long, or longer by a round for
+  /// each one that a symbol has more.
   bool is_as_long_as_symbol(size_t stack) const {
-    const Node& node = base_.nodes[stack];
-    const Symbols& of = depends(node.outputs[0]);
-    if (of.empty()) return true;
-    const bool appends = node.inputs.size() > 2;
-    const int64_t before = appends ? base_[node.inputs[2]].shape[0] : 0;
-    const int64_t each = appends ? base_[node.inputs[1]].shape[0] : 1;
-    return of.size() == 1 && !stack_rests_.contains(stack) && before == 0 && each == 1 &&
-           base_[node.outputs[0]].shape[0] == pipeline_.symbols[*of.begin()].max;
+    const Symbols& of = depends(base_.nodes[stack].outputs[0]);
+    return of.empty() || (of.size() == 1 && !stack_rests_.contains(stack));
   }
 
   /// A trip count that is no extent, but a sum of two, say, becomes one. Returns whether there is
@@ -713,7 +794,7 @@ class Cutter {
         if (node.op == kLoopBegin) continue;
         const bool appends = node.op == kLoopStack && node.inputs.size() > 2;
         const ValueId made = node.op == kLoopStack ? node.inputs[1] : node.outputs[0];
-        if (!appends && node.op != kLoopRounds && !depends(made).empty())
+        if (!appends && node.op != kLoopRounds && shape_varies_.contains(made))
           return Error(node_label(base_, node),
                        ": \"",
                        base_[made].name,
@@ -846,8 +927,9 @@ class Cutter {
   std::vector<int> begin_levels_;               // by loop
   std::vector<Symbols> asked_;  // by value: of a constant, those of all shapes that it is made of
   std::vector<int> levels_;     // by value: of the stage behind which it is there
-  std::vector<std::vector<uint64_t>> single_;  // by symbol, by value: where it alone is small
-  std::set<size_t> stack_rests_;  // LoopStacks of which more than the first extent varies
+  std::vector<std::vector<uint64_t>> single_;       // by symbol, by value: where it alone is small
+  std::set<ValueId> shape_varies_;                  // values of other shapes at other extents
+  std::set<size_t> stack_rests_;                    // LoopStacks that do not just grow by a round
   std::vector<std::set<size_t>> inputs_, outputs_;  // by stage: tensors
   std::map<ValueId, size_t> tensors_;
   std::map<size_t, Ready> ready_;  // by tensor

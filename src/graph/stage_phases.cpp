@@ -57,7 +57,12 @@ class TensorShapes {
       add(loop.found);
       add(loop.found_after);
       add(loop.joins_after);
-      for (const Pipeline::Loop::Stack& stack : loop.stacks) wholes_.insert(stack.whole);
+      for (const Pipeline::Loop::Stack& stack : loop.stacks) {
+        const Pipeline::Tensor &part = pipeline.tensors[stack.part],
+                               &whole = pipeline.tensors[stack.whole];
+        const bool appends = part.shape.size() == whole.shape.size();
+        wholes_[stack.whole] = appends ? part.shape[0] : 1;
+      }
     }
   }
 
@@ -67,10 +72,10 @@ class TensorShapes {
   std::vector<int64_t> at(size_t tensor, const SymbolValues& extents) const {
     const Pipeline::Tensor& of = pipeline_.tensors[tensor];
     if (of.symbols.empty()) return of.shape;
-    if (wholes_.contains(tensor)) {
-      // One symbol, and the first extent is its own.
+    if (const auto whole = wholes_.find(tensor); whole != wholes_.end()) {
+      const size_t symbol = of.symbols[0];
       std::vector<int64_t> shape = of.shape;
-      shape[0] = extents[of.symbols[0]];
+      shape[0] -= whole->second * (pipeline_.symbols[symbol].max - extents[symbol]);
       return shape;
     }
     if (const auto taken = taken_.find(tensor); taken != taken_.end()) {
@@ -114,7 +119,8 @@ class TensorShapes {
   const Pipeline& pipeline_;
   std::map<size_t, std::pair<size_t, size_t>> made_;  // the stage and which of its outputs it is
   std::map<size_t, Taken> taken_;
-  std::set<size_t> wholes_;  // what the rounds of a loop make together
+  // What the rounds of a loop make together, and how much longer each round makes it.
+  std::map<size_t, int64_t> wholes_;
   std::vector<std::shared_ptr<const NetworkRanges>> ranges_;  // by stage
 };
 

@@ -23,6 +23,9 @@ static constexpr int64_t kMostDenominator = 64;
 // Formulas of which quotients are looked for, as those of one window behind another.
 static constexpr size_t kMostForms = 32;
 
+// Of one formula: from below and from above.
+static constexpr int kMostClips = 2;
+
 FormulaFinder::FormulaFinder(std::span<const Symbol> symbols,
                              std::vector<SymbolValues> points,
                              std::span<const int64_t> tiles,
@@ -82,7 +85,7 @@ std::optional<Expr> FormulaFinder::find(std::span<const int64_t> values) {
   if (!formula && !has_parts_) formula = as_scaled(values);
   for (const bool sum : {false, true})
     if (!formula) formula = as_remainder(values, sum);
-  if (!formula && !has_parts_) formula = as_clipped(values);
+  if (!formula && !has_parts_ && clips_ < kMostClips) formula = as_clipped(values);
   if (formula && found_forms_.size() < kMostForms) found_forms_.push_back(factor_of(*formula));
   return found_[key] = formula;
 }
@@ -353,6 +356,7 @@ std::optional<Expr> FormulaFinder::as_clipped(std::span<const int64_t> values) c
     // A constant would say nothing of the points between the two.
     FormulaFinder finder(symbols_, std::move(points));
     finder.all_ = all_;
+    finder.clips_ = clips_ + 1;
     const std::optional<Expr> formula = finder.find(inside);
     if (!formula || as_int(*formula) != nullptr) continue;
     Expr clipped = lesser ? min(*formula, Expr(limit)) : max(*formula, Expr(limit));

@@ -70,6 +70,7 @@ class FormulaFinder {
   std::vector<Symbol> symbols_;
   std::vector<SymbolValues> points_;
   bool all_ = false;  // the points are all that there are
+  int clips_ = 0;     // of the formula that this one is a part of
   bool has_parts_;
   std::vector<Factor> products_;     // of symbols
   std::vector<Factor> quotients_;    // that are known, and that were found so far

@@ -26,7 +26,7 @@ static Outputs add_branch(const ConstructCall& call, bool then, const std::strin
   TRY_ASSIGN(const auto chosen, call.graph(then ? "then_branch" : "else_branch"));
   const auto [graph, scope] = chosen;
   TRY(call.importer.check_operators(*graph));
-  if (!call.importer.known_branch(call.name))
+  if (!call.importer.known_branch(call.name) && !call.importer.is_given(call.name + "/condition"))
     return call.importer.add_body(*graph, *scope, prefix, {});
   const std::set<std::string> needed =
       call.importer.needed_outputs(call.proto, *graph, call.scope.read, call.scope.prefix);
@@ -53,10 +53,15 @@ static std::optional<std::vector<Entry>> longer_branch(const ConstructCall& call
 // to be the same in both.
 static Outputs add_both_branches(const ConstructCall& call, ValueId condition) {
   Importer& importer = call.importer;
-  const Error unknown =
-      call.error(computed_at_run_time(importer.graph(), condition, "the condition").message());
-  const Value& flag = call.value(condition);
-  if (flag.dtype != DType::kBool || element_count(flag.shape) != 1) return unknown;
+  const std::string name = call.name + "/condition";
+  const bool is_given = importer.is_given(name);
+  Error unknown = call.error("its condition is computed at run time");
+  if (!is_given) {
+    unknown =
+        call.error(computed_at_run_time(importer.graph(), condition, "the condition").message());
+    const Value& flag = call.value(condition);
+    if (flag.dtype != DType::kBool || element_count(flag.shape) != 1) return unknown;
+  }
   const Outputs made[] = {add_branch(call, true, call.name + "/then/"),
                           add_branch(call, false, call.name + "/else/")};
   for (const Outputs& branch : made) {
@@ -64,12 +69,21 @@ static Outputs add_both_branches(const ConstructCall& call, ValueId condition) {
       return Error(unknown.message(), "; to compute both branches: ", branch.error().message());
   }
   const std::vector<Entry>&thens = *made[0], &elses = *made[1];
-  const ValueId shape = importer.add_integers(call.name + "/scalar", {});
-  TRY_ASSIGN(const auto truth,
-             importer.add("Reshape", {condition, shape}, {}, call.name + "/condition"));
+  ValueId truth;
+  if (is_given) {
+    truth = importer.given_value(name);
+  } else {
+    const ValueId shape = importer.add_integers(call.name + "/scalar", {});
+    TRY_ASSIGN(const auto scalar, importer.add("Reshape", {condition, shape}, {}, name));
+    truth = scalar[0];
+  }
   std::vector<Entry> outputs;
   for (size_t i = 0; i < std::min(thens.size(), elses.size()); ++i) {
     const auto *a = std::get_if<ValueId>(&thens[i]), *b = std::get_if<ValueId>(&elses[i]);
+    if (is_given && a != nullptr && b != nullptr && !(a->valid() && b->valid())) {
+      outputs.emplace_back(ValueId{});  // the part does not need it
+      continue;
+    }
     if (a == nullptr || b == nullptr || !a->valid() || !b->valid()) return unknown;
     const Value x = call.value(*a), y = call.value(*b);
     if (x.dtype != y.dtype || x.shape != y.shape)
@@ -85,8 +99,8 @@ static Outputs add_both_branches(const ConstructCall& call, ValueId condition) {
                    " ",
                    print_shape(y.shape),
                    " in the other");
-    const std::string name = call.name + "/output" + std::to_string(i);
-    TRY_ASSIGN(const auto chosen, importer.add("Where", {truth[0], *a, *b}, {}, name));
+    const std::string output = call.name + "/output" + std::to_string(i);
+    TRY_ASSIGN(const auto chosen, importer.add("Where", {truth, *a, *b}, {}, output));
     outputs.emplace_back(chosen[0]);
   }
   return outputs;
@@ -96,6 +110,7 @@ static Outputs add_if(const ConstructCall& call) {
   const std::string prefix = call.name + "/";
   if (const std::optional<bool> known = call.importer.known_branch(call.name))
     return add_branch(call, *known, prefix);
+  if (call.importer.is_given(call.name + "/condition")) return add_both_branches(call, ValueId{});
   TRY_ASSIGN(const ValueId condition, call.tensor(0));
   if (!call.value(condition).constant) return add_both_branches(call, condition);
   TRY_ASSIGN(const int64_t truth, call.known(condition, "the condition"));

@@ -124,7 +124,7 @@ class ResizedAxis {
     std::string size, scale;
     if (sizes) {
       size = to_.integer_of(element);
-      scale = to_.add("Div", {to_.real_of(size), extent_});
+      scale = divide(to_.real_of(size), extent_);
     } else {
       scale = to_.real_of(element);
       size = to_.integer_of(to_.add("Floor", {to_.add("Mul", {extent_, scale})}));
@@ -137,19 +137,24 @@ class ResizedAxis {
   }
 
  private:
+  /// To the last digit: at a tie it decides which neighbour is taken.
+  std::string divide(const std::string& a, const std::string& b) {
+    return to_.add("Div", {a, b}, "exact", 1);
+  }
+
   Result<std::string> place_of(const std::string& length,
                                const std::string& size,
                                const std::string& scale) {
     const std::string counted = to_.real_of(to_.count_to(length));
     const std::string half = to_.real(0.5);
     const std::string mode = text(node_, "coordinate_transformation_mode", "half_pixel");
-    if (mode == "asymmetric") return to_.add("Div", {counted, scale});
+    if (mode == "asymmetric") return divide(counted, scale);
     if (mode == "align_corners") {
       const std::string behind = to_.add("Sub", {to_.real_of(size), to_.real(1)});
       const std::string steps = to_.add("Max", {behind, to_.real(1)});
-      return to_.add("Div", {to_.add("Mul", {counted, last_}), steps});
+      return divide(to_.add("Mul", {counted, last_}), steps);
     }
-    const std::string middle = to_.add("Div", {to_.add("Add", {counted, half}), scale});
+    const std::string middle = divide(to_.add("Add", {counted, half}), scale);
     const std::string place = to_.add("Sub", {middle, half});
     if (mode == "half_pixel") return place;
     if (mode != "pytorch_half_pixel")

@@ -13,6 +13,8 @@
 namespace pruner {
 
 inline constexpr const char* kNumber = "pruner::Number";
+/// The part of input 0 that input 1 says the length of, along axis 0.
+inline constexpr const char* kPart = "pruner::Part";
 
 /// Which of an operator's inputs has numbers that may be known at run time only; -1: none has.
 struct NumberInputs {

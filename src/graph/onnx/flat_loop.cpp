@@ -109,7 +109,10 @@ class FlatLoop {
   }
 
   void add_begin(int states) {
-    if (!numbers_.elements.empty()) trips_ = to_.integer_of(to_.element(numbers_.elements[0]));
+    if (!numbers_.elements.empty()) {
+      const std::string given = to_.integer_of(to_.element(numbers_.elements[0]));
+      trips_ = to_.add("Max", {given, to_.integers({0})});
+    }
     std::vector<std::string> inputs = {trips_, numbers_.has_condition ? node_.input(1) : ""};
     std::vector<std::string> outputs = {inner(body_.input(0).name())};
     for (int i = 0; i < states; ++i) {
@@ -147,6 +150,9 @@ class FlatLoop {
       names.insert(name);
     }
     if (concat == nullptr || name != body_.input(state + 2).name()) return std::nullopt;
+    const auto is_state = [&](const std::string& part) { return names.contains(part); };
+    if (std::any_of(concat->input().begin() + 1, concat->input().end(), is_state))
+      return std::nullopt;
     for (const AttributeProto& attribute : concat->attribute())
       if (attribute.name() == "axis" && attribute.i() != 0) return std::nullopt;
     for (const NodeProto& node : body_.node()) {
@@ -182,14 +188,15 @@ class FlatLoop {
     // Of all that there is room for, what the rounds made that were run.
     const std::string room = output + "~room";
     add_end("LoopStack", inputs, room);
-    if (counted_.empty()) counted_ = to_.number(rounds_);
-    std::string end = counted_;
+    std::string count = rounds_;
     if (!before.empty()) {
-      const std::string appended = to_.add("Mul", {counted_, to_.extent_of(part, 0)});
-      end = to_.add("Add", {to_.extent_of(before, 0), appended});
+      const std::string appended = to_.add("Mul", {rounds_, to_.extent_of(part, 0)});
+      count = to_.add("Add", {to_.extent_of(before, 0), appended});
     }
-    to_.add("Slice", {room, to_.integers({0}), end, to_.integers({0})});
-    to_.last().set_output(0, output);
+    AttributeProto& symbol = *to_.add_own("Part", {room, count}, {output}).add_attribute();
+    symbol.set_name("symbol");
+    symbol.set_type(AttributeProto::STRING);
+    symbol.set_s(before.empty() ? rounds_ : output);
     return Unit{};
   }
 

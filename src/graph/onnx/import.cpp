@@ -165,7 +165,9 @@ Result<Unit> Importer::add_node(const onnx::NodeProto& proto, const Body& body, 
   if (scope.depth > 0) TRY(count_unfolded());
   std::vector<Entry> inputs;
   // Nobody asks for the condition of an If whose branch is known.
-  if (proto.op_type() != "If" || !known_branch(name_of(proto, scope))) {
+  const bool decides = proto.op_type() == "If";
+  if (!decides ||
+      (!known_branch(name_of(proto, scope)) && !is_given(name_of(proto, scope) + "/condition"))) {
     TRY_ASSIGN(inputs, inputs_of(proto, scope));
   }
   const ModelFunction* function = file_.functions().find(proto);

@@ -55,6 +55,11 @@ class Importer {
   /// Every operator of `graph` that is not supported, with its nodes; what an If may not choose is
   /// left for the time when it is chosen.
   Result<Unit> check_operators(const onnx::GraphProto& graph) const;
+  /// Whether a part is given a value, and that value.
+  bool is_given(const std::string& name) const {
+    return options_.part != nullptr && options_.part->given.contains(name);
+  }
+  ValueId given_value(const std::string& name);
   /// Whether what the data find may be read.
   bool reads_found() const { return options_.found != nullptr; }
   /// The outputs of a node's graph that are the node's outputs `names`, or wanted.
@@ -71,6 +76,11 @@ class Importer {
   /// A number of one element, int64, as an extent: a constant that is called `name`. `own`: its
   /// extent is a symbol of its own even where it follows from shapes.
   Result<ValueId> add_number(ValueId number, const std::string& name, bool own);
+  /// The first `count` elements of `room` along axis 0, whose extent is a symbol.
+  Result<ValueId> add_part(ValueId room,
+                           ValueId count,
+                           const std::string& symbol,
+                           const std::string& name);
 
  private:
   /// A list of nodes in the order in which they are read, and the names that are read at all.
@@ -125,10 +135,6 @@ class Importer {
   // In part.cpp:
   Result<Graph> run_part();
   const Entry* find(const std::string& name, NameScope& scope);
-  ValueId given_value(const std::string& name);
-  bool is_given(const std::string& name) const {
-    return options_.part != nullptr && options_.part->given.contains(name);
-  }
   std::shared_ptr<const PartNodes> part_nodes(const NodeList& nodes);
   bool is_wanted(const std::string& name) const;
   bool wants_inside(const std::string& prefix) const;
@@ -163,7 +169,9 @@ class Importer {
                                      int64_t index,
                                      const std::string& read,
                                      const NameScope& scope);
-  bool only_moves(const Node& node) const;
+  bool only_moves(const Node& node);
+  bool is_whole(ValueId id);
+  bool is_one(ValueId id) const;
   std::string number_key(ValueId id, int depth);
   std::optional<RunTimeNumbers> run_time_loop(const onnx::NodeProto& proto,
                                               std::span<const Entry> inputs,

@@ -14,14 +14,48 @@
 
 namespace pruner {
 
+// Whether integers of one type are the same ones in another.
+static bool keeps_integers(DType from, DType to) {
+  const auto is_integer = [](DType t) { return !is_float(t) && t != DType::kBool && !is_code(t); };
+  if (!is_integer(from) || !is_integer(to)) return false;
+  if (is_signed_int(from)) return is_signed_int(to) && dtype_bytes(to) >= dtype_bytes(from);
+  return dtype_bytes(to) >= dtype_bytes(from) + (is_signed_int(to) ? 1 : 0);
+}
+
 // Whether the one element of a node's result is the one of its first input.
-bool Importer::only_moves(const Node& node) const {
+bool Importer::only_moves(const Node& node) {
   const std::string& op = node.op;
   const Value& from = graph_[node.inputs[0]];
   if (element_count(from.shape) != 1) return false;
+  const DType to = graph_[node.outputs[0]].dtype;
   return op == "Identity" || op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" ||
          op == "Flatten" || op == "Gather" ||
-         (op == "Cast" && !is_float(from.dtype) && !is_float(graph_[node.outputs[0]].dtype));
+         (op == "Cast" &&
+          (keeps_integers(from.dtype, to) || (is_whole(node.inputs[0]) && dtype_bytes(to) == 8))) ||
+         ((op == "Ceil" || op == "Floor") && is_whole(node.inputs[0]));
+}
+
+// Whether an element is an integer that a float64 and an int64 can be.
+bool Importer::is_whole(ValueId id) {
+  const Value& value = graph_[id];
+  if (value.constant && value.constant->num_elements() == 1) {
+    const double element = value.constant->get(0);
+    return element == std::floor(element) && std::abs(element) < 1e15;
+  }
+  const Bounds bounds = bounds_.of(id);
+  if (!(bounds.least > -1e15 && bounds.greatest < 1e15)) return false;
+  if (!is_float(value.dtype)) return value.dtype != DType::kBool;
+  const Node* node = bounds_.maker(id);
+  if (node == nullptr || value.dtype != DType::kFloat64) return false;
+  if (node->op == "Cast") return !is_float(graph_[node->inputs[0]].dtype);
+  if (node->op == "Add" || node->op == "Sub" || node->op == "Mul")
+    return is_whole(node->inputs[0]) && is_whole(node->inputs[1]);
+  return node->op == "Div" && is_one(node->inputs[1]) && is_whole(node->inputs[0]);
+}
+
+bool Importer::is_one(ValueId id) const {
+  const std::optional<Tensor>& constant = graph_[id].constant;
+  return constant && constant->num_elements() == 1 && constant->get(0) == 1;
 }
 
 static bool is_sequence(const Entry& entry) {
@@ -35,15 +69,16 @@ static constexpr int kDeepestKey = 24;  // operators whose calls are compared
 std::string Importer::number_key(ValueId id, int depth) {
   if (!id.valid()) return "-";
   const Value& value = graph_[id];
-  if (value.constant && value.constant->num_elements() == 1)
+  if (value.constant && value.constant->num_elements() == 1 && !varies(id))
     return fmt::format("{}", value.constant->get(0));
   const Node* node = bounds_.maker(id);
+  if (node != nullptr && node->op == "Shape") return fmt::format("Shape#{}", node->inputs[0].value);
   if (node == nullptr || element_count(value.shape) != 1 || depth == 0)
     return fmt::format("#{}", id.value);
   const std::string& op = node->op;
   const auto input = [&](size_t i) { return number_key(node->inputs[i], depth - 1); };
   const auto bounds = [&](size_t i) { return bounds_.of(node->inputs[i]); };
-  if (only_moves(*node)) return input(0);
+  if (only_moves(*node) || (op == "Div" && is_one(node->inputs[1]))) return input(0);
   for (const size_t i : {0, 1}) {
     if (node->inputs.size() != 2) break;
     const Bounds own = bounds(i), other = bounds(1 - i);
@@ -111,6 +146,16 @@ Result<ValueId> Importer::add_number(ValueId number, const std::string& name, bo
   return made[0];
 }
 
+Result<ValueId> Importer::add_part(ValueId room,
+                                   ValueId count,
+                                   const std::string& symbol,
+                                   const std::string& name) {
+  const ValueId part = add_value({name, {}, {}, std::nullopt});
+  TRY(add_part(room, part, 0, symbol, count));
+  note_varying(graph_.nodes.size() - 1);
+  return part;
+}
+
 // Where an element of a value comes from, as far as it is only moved on the way; `read`: what the
 // node calls the value.
 RunTimeNumbers::Element Importer::element_of(ValueId id,
@@ -128,8 +173,7 @@ RunTimeNumbers::Element Importer::element_of(ValueId id,
       while (index >= graph_[node->inputs[input]].shape[0])
         index -= graph_[node->inputs[input++]].shape[0];
     } else if (op != "Identity" && op != "Reshape" && op != "Squeeze" && op != "Unsqueeze" &&
-               op != "Flatten" &&
-               !(op == "Cast" && !is_float(from) && !is_float(graph_[id].dtype))) {
+               op != "Flatten" && !(op == "Cast" && keeps_integers(from, graph_[id].dtype))) {
       break;
     }
     id = node->inputs[input];
@@ -326,7 +370,18 @@ static Outputs add_number(const ConstructCall& call) {
   return std::vector<Entry>{*made};
 }
 
-static constexpr Construct kNumbers[] = {{kNumber, add_number}};
+// The part of a tensor that is used: a kFound.
+static Outputs add_part(const ConstructCall& call) {
+  TRY_ASSIGN(const ValueId room, call.tensor(0));
+  TRY_ASSIGN(const ValueId count, call.tensor(1));
+  const BoundAttribute symbol = find_attribute(call.proto, "symbol", call.scope);
+  TRY_ASSIGN(const ValueId part,
+             call.importer.add_part(
+                 room, count, symbol.proto->s(), call.scope.prefix + call.proto.output(0)));
+  return std::vector<Entry>{part};
+}
+
+static constexpr Construct kNumbers[] = {{kNumber, add_number}, {kPart, add_part}};
 
 std::span<const Construct> numbers() { return kNumbers; }
 

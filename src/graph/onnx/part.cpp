@@ -58,11 +58,14 @@ std::set<std::string> Importer::needed_outputs(const onnx::NodeProto& node,
 void Importer::add_needed_reads(const onnx::NodeProto& node,
                                 const std::string& prefix,
                                 std::set<std::string>& names) const {
-  const auto branch = options_.part->branches.find(prefix + inner_name(node));
-  if (node.op_type() != "If" || branch == options_.part->branches.end())
+  const std::string own = prefix + inner_name(node) + "/";
+  const std::optional<bool> branch = known_branch(prefix + inner_name(node));
+  if (node.op_type() != "If" || (!branch && !is_given(own + "condition")))
     return add_reads(node, names);
+  std::set<std::string> all;  // that the branches read
   for (const onnx::AttributeProto& attribute : node.attribute()) {
-    if (attribute.name() != (branch->second ? "then_branch" : "else_branch")) continue;
+    const bool then = attribute.name() == "then_branch";
+    if (branch && then != *branch) continue;
     const onnx::GraphProto& graph = attribute.g();
     const Result<std::vector<int>> order = node_order(graph.node());
     if (!order.ok()) continue;
@@ -70,13 +73,14 @@ void Importer::add_needed_reads(const onnx::NodeProto& node,
     needed_nodes(graph.node(),
                  *order,
                  needed_outputs(node, graph, names, prefix),
-                 prefix + inner_name(node) + "/",
+                 branch ? own : own + (then ? "then/" : "else/"),
                  inner);
     for (const auto& tensor : graph.initializer()) inner.erase(tensor.name());
     for (const onnx::NodeProto& maker : graph.node())
       for (const std::string& name : maker.output()) inner.erase(name);
-    names.merge(inner);
+    all.merge(inner);
   }
+  names.merge(all);
   names.erase("");
 }
 
@@ -153,8 +157,16 @@ Result<Graph> Importer::run_part() {
   }
   for (const std::string& name : options_.part->wanted) {
     const auto it = by_name.find(name);
-    if (it == by_name.end()) return Error("\"", name, "\" is made by no node here");
-    graph_.outputs.push_back(it->second);
+    if (it != by_name.end()) {
+      graph_.outputs.push_back(it->second);
+      continue;
+    }
+    // What was made in a body has another name there.
+    const Entry* entry = scope.find(name);
+    const auto* made = entry == nullptr ? nullptr : std::get_if<ValueId>(entry);
+    if (made == nullptr || !made->valid()) return Error("\"", name, "\" is made by no node here");
+    TRY_ASSIGN(const std::vector<ValueId> named, add("Identity", {*made}, {}, name));
+    graph_.outputs.push_back(named[0]);
   }
   return std::move(graph_);
 }

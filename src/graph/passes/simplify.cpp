@@ -153,6 +153,7 @@ static void multiply_instead(Rewriter& r, Node& div, bool read_by_step) {
     factor.set(i, inverse);
   }
   div.op = "Mul";
+  div.attributes.erase("exact");
   div.inputs[1] = r.add_constant(div.name + "/factor", std::move(factor));
 }
 
