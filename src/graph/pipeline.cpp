@@ -253,10 +253,10 @@ class Cutter {
     return at;
   }
 
-  /// What has another shape where symbol `s` is 0 depends on it, too: of the first few, say, there
-  /// are as many at all other extents. Nodes may be others there, so that values are found by their
-  /// names. Where nothing is found in nothing, it is the extent of that which makes the difference,
-  /// for what depends on it at other extents (`at_others`).
+  /// Adds what has another shape where symbol `s` is 0: the first row of what is found, say, is one
+  /// row at all other extents. The network may have other nodes there, so that values are found by
+  /// their names. Where `s` is 0, others may be 0 because of it: nothing is found in nothing. A
+  /// value that depends on one of these, by `at_others`, is 0 because of that one, and is left out.
   void compare_by_name(const Graph& at, size_t s, const std::vector<Symbols>& at_others) {
     Symbols nothing;
     for (const Node& node : at.nodes)
@@ -629,7 +629,8 @@ class Cutter {
     const Value& value = base_[id];
     const std::vector<size_t>& own = pipeline_.stages[s].symbols;
     const Symbols& of = depends(id);
-    // Where the stage knows nothing of a symbol, it asks for extents that do not depend on it.
+    // Of a shape that depends on symbols the stage does not have it reads extents that do not vary
+    // (note_asked() has seen to that), so that the shape at the greatest extents does.
     if (!of.empty() && std::ranges::includes(own, of)) return add_read(s, id, seen);
     TRY(check_name(value));
     pipeline_.stages[s].shapes[value.name] = {value.dtype, value.shape};
@@ -925,11 +926,12 @@ class Cutter {
   std::vector<std::vector<size_t>> loop_ends_;  // by loop: the nodes around its rounds
   std::vector<int> loop_of_;                    // by node: in whose rounds it is run; -1: in none
   std::vector<int> begin_levels_;               // by loop
-  std::vector<Symbols> asked_;  // by value: of a constant, those of all shapes that it is made of
-  std::vector<int> levels_;     // by value: of the stage behind which it is there
-  std::vector<std::vector<uint64_t>> single_;       // by symbol, by value: where it alone is small
-  std::set<ValueId> shape_varies_;                  // values of other shapes at other extents
-  std::set<size_t> stack_rests_;                    // LoopStacks that do not just grow by a round
+  // By value: of a constant, all symbols that shapes depend on of which it is made.
+  std::vector<Symbols> asked_;
+  std::vector<int> levels_;                    // by value: of the stage behind which it is there
+  std::vector<std::vector<uint64_t>> single_;  // by symbol, by value: where it alone is small
+  std::set<ValueId> shape_varies_;             // values of other shapes at other extents
+  std::set<size_t> stack_rests_;               // LoopStacks that do not just grow by a round
   std::vector<std::set<size_t>> inputs_, outputs_;  // by stage: tensors
   std::map<ValueId, size_t> tensors_;
   std::map<size_t, Ready> ready_;  // by tensor

@@ -72,8 +72,9 @@ Result<NodeList> expand_slice(const onnx::NodeProto& node, const RunTimeNumbers&
       x = to.add("Slice", {x, from, stop, to.integers({axis})});
     } else {
       const std::string steps = to.add("Mul", {to.count_to(length), to.integers({step})});
-      // Places are computed at run time, even from 0 on: they are within an axis whose extent is
-      // another symbol, which no import at some extents of both can know.
+      // An import that knew the places would refuse those outside of the axis. Where the length and
+      // the axis are two symbols, it looks at extents that never occur together. So a 0 that is
+      // computed at run time is added to all of them.
       const std::string zero = to.add("Min", {size, to.integers({0})});
       x = to.gather(x, to.add("Add", {steps, to.add("Add", {from, zero})}), axis);
     }

@@ -95,7 +95,8 @@ class NodeWriter {
     const std::string flat = add("Reshape", {of.value, integers({-1})});
     return gather(flat, integers({of.index}), 0);
   }
-  /// The number of one element, int64, as an extent; as one of its `own` even where shapes say it.
+  /// The number of one element, int64, as an extent. `own`: as a symbol of its own, even where it
+  /// follows from other extents.
   std::string number(const std::string& x, bool own = false) {
     const std::string output = add("Number", {x}, "own", own ? 1 : 0);
     last().set_domain("pruner");

@@ -276,7 +276,8 @@ static int32_t run_rounds(const PipelineRun* run,
     if (loop->num_states > 0 && !hand_on(run, loop)) return 1;
   }
   set_number(run, loop->rounds, round);
-  /* Of all that there is room for, what is used is a tensor of its own then. */
+  /* Where rounds are counted, the whole has its full length, also where the condition ended them
+     early: found_after makes the part that was written a tensor of its own. */
   for (int64_t i = 0; i < loop->num_stacks && loop->rounds >= 0; i++)
     dims_of(run, loop->stacks[i].whole)[0] += (trips - round) * steps_of(&loop->stacks[i]);
   for (int64_t i = 0; i < loop->num_states; i++)
