@@ -538,7 +538,8 @@ class Cutter {
     bool later = false;
     const auto reads = [&](size_t loop, const Node& node) {
       for (const ValueId id : node.inputs) {
-        if (!id.valid() || is_made_in(id, loop)) continue;
+        if (!id.valid() || is_made_in(id, loop) || (is_constant(id) && depends(id).empty()))
+          continue;
         int& begin = begin_levels_[loop];
         if (levels_[id.value] < begin) continue;
         begin = levels_[id.value] + 1;
