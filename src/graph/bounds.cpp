@@ -154,6 +154,9 @@ Bounds ValueBounds::of(ValueId id) {
     // Of infinite numbers some arithmetic is no number, and what leaves its type wraps around.
     if (made.least >= bounds.least && made.greatest <= bounds.greatest) bounds = made;
   }
+  // What the node's rule does not know is taken to be as a shape is.
+  if (value.constant && !(std::isfinite(bounds.least) && std::isfinite(bounds.greatest)))
+    bounds = join(of_constant(*value.constant), {0, 0});
   return known_[id] = bounds;
 }
 
