@@ -171,7 +171,7 @@ class Chooser {
   /// for images are. Kernels of one task each are as fast as those of modules of one shape. What
   /// was measured at some of the shapes says more of a kernel for all.
   bool has_few_tasks() {
-    const int64_t count = count_of(box_);
+    const int64_t count = box_.num_shapes();
     if (count > kMostShapesCounted) return false;
     std::map<std::string, SymbolValues> tasks;
     bool few = true;
@@ -544,10 +544,10 @@ class Chooser {
       return pack == packing[a];
     };
     std::vector<SymbolBox> parts = std::exchange(uncovered_, {});
-    std::ranges::stable_sort(parts, std::greater(), count_of);
+    std::ranges::stable_sort(parts, std::greater(), &SymbolBox::num_shapes);
     for (size_t p = 0; p < parts.size(); ++p) {
       const SymbolBox& part = parts[p];
-      if (count_of(part) <= kFewShapes || p >= kMostParts) {
+      if (part.num_shapes() <= kFewShapes || p >= kMostParts) {
         few_.push_back(part);
         continue;
       }
@@ -563,15 +563,9 @@ class Chooser {
     return Unit{};
   }
 
-  static int64_t count_of(const SymbolBox& cell) {
-    int64_t count = 1;
-    for (size_t s = 0; s < cell.min.size(); ++s) count *= cell.max[s] - cell.min[s] + 1;
-    return count;
-  }
-
   template <typename Fn>
   static void each_shape(const SymbolBox& cell, const Fn& fn) {
-    for (int64_t i = 0; i < count_of(cell); ++i) {
+    for (int64_t i = 0; i < cell.num_shapes(); ++i) {
       SymbolValues shape = cell.min;
       int64_t rest = i;
       for (size_t s = shape.size(); s-- > 0;) {

@@ -365,14 +365,6 @@ Result<Unit> add_routine(std::span<const Partition* const> at_points,
   return Unit{};
 }
 
-int64_t count_shapes(const SymbolBox& box) {
-  int64_t count = 1;
-  for (size_t s = 0; s < box.min.size(); ++s)
-    if (__builtin_mul_overflow(count, box.max[s] - box.min[s] + 1, &count))
-      return std::numeric_limits<int64_t>::max();
-  return count;
-}
-
 /// The range that partitions of one structure, at some points, are of; or the number without a
 /// formula.
 Result<PartitionRange> generalize(std::span<const Symbol> symbols,
@@ -381,7 +373,7 @@ Result<PartitionRange> generalize(std::span<const Symbol> symbols,
                                   const std::vector<SymbolValues>& points,
                                   Partition largest) {
   FormulaFinder finder(symbols, points);
-  if (std::ssize(points) == count_shapes(box)) finder.note_all();
+  if (std::ssize(points) == box.num_shapes()) finder.note_all();
   PartitionRange range{box, std::move(largest), {}, {}, {}, {}};
   for (size_t v = 0; v < range.largest.values.size(); ++v) {
     const PlannedValue& value = range.largest.values[v];
@@ -534,7 +526,7 @@ class Ranges {
     if (box.min == box.max) points = {box.max};
     // A few shapes are all compared in any case, and no formula is found at a part of them.
     const bool found = std::ranges::any_of(symbols_, &Symbol::found);
-    if (count_shapes(box) <= (found ? kFewFoundShapes : kFewShapes))
+    if (box.num_shapes() <= (found ? kFewFoundShapes : kFewShapes))
       points = checked_shapes(box, {}, {}).shapes;
     const bool checks = is_in(Mend::kCheckedExtents);
     std::map<SymbolValues, uint64_t> imported;  // fingerprints

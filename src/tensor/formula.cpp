@@ -23,7 +23,7 @@ static constexpr int64_t kMostDenominator = 64;
 // Formulas of which quotients are looked for, as those of one window behind another.
 static constexpr size_t kMostForms = 32;
 
-// Of one formula: from below and from above.
+// A formula is clipped from below and from above.
 static constexpr int kMostClips = 2;
 
 FormulaFinder::FormulaFinder(std::span<const Symbol> symbols,
@@ -431,8 +431,7 @@ CheckedShapes checked_shapes(const SymbolBox& box,
                              const CheckedCounts& counts) {
   const size_t symbols = box.min.size();
   const auto length = [&](size_t s) { return box.max[s] - box.min[s] + 1; };
-  int64_t count = 1;
-  for (size_t s = 0; s < symbols; ++s) count = std::min(counts.all + 1, count * length(s));
+  const int64_t count = box.num_shapes();
   std::vector<SymbolValues> shapes;
   if (count <= counts.all) {
     for (int64_t i = 0; i < count; ++i) {

@@ -127,6 +127,14 @@ std::vector<int64_t> spread_primes(int64_t min, int64_t max, int most) {
 
 }  // namespace
 
+int64_t SymbolBox::num_shapes() const {
+  int64_t count = 1;
+  for (size_t s = 0; s < min.size(); ++s)
+    if (__builtin_mul_overflow(count, max[s] - min[s] + 1, &count))
+      return std::numeric_limits<int64_t>::max();
+  return count;
+}
+
 std::vector<SymbolValues> generic_points(const SymbolBox& box, int most) {
   std::vector<std::vector<int64_t>> extents;
   size_t longest = 0;

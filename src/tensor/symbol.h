@@ -29,6 +29,8 @@ using SymbolValues = std::vector<int64_t>;
 struct SymbolBox {
   SymbolValues min, max;
   bool contains(std::span<const int64_t> values) const;
+  /// How many shapes it has, or the greatest int64_t where they are more.
+  int64_t num_shapes() const;
   friend bool operator==(const SymbolBox&, const SymbolBox&) = default;
 };
 SymbolBox box_of(std::span<const Symbol> symbols);
