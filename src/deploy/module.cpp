@@ -360,78 +360,81 @@ static Result<Artifact> add_phase(const Phase& phase,
   return code;
 }
 
-// What a loop reads is there in all of its rounds, and so is what these make together.
-static void use_in_loop(const Pipeline& pipeline,
-                        const Pipeline::Loop& loop,
-                        std::vector<ArenaBlock>& blocks) {
-  const int first = static_cast<int>(loop.first), last = static_cast<int>(loop.last);
-  const auto use = [&](std::optional<size_t> tensor) {
+namespace {
+
+/// Which bytes of the arena the tensors of a pipeline take, from the stage that makes each to the
+/// last one that reads it. Blocks have the numbers of the tensors; a part of another tensor has
+/// that one's bytes.
+class TensorBlocks {
+ public:
+  TensorBlocks(const Pipeline& pipeline, int64_t alignment) : pipeline_(pipeline) {
+    const int end = static_cast<int>(pipeline.stages.size());
+    for (const Pipeline::Tensor& tensor : pipeline.tensors) {
+      const int64_t bytes = element_count(tensor.shape) * dtype_bytes(tensor.dtype);
+      blocks_.push_back({tensor.part_of ? 0 : aligned(bytes, alignment), end, 0});
+    }
+    for (const size_t tensor : pipeline.inputs) blocks_[tensor].bytes = 0;
+    for (int s = 0; s < end; ++s) {
+      const Pipeline::Stage& stage = pipeline.stages[static_cast<size_t>(s)];
+      for (const size_t tensor : stage.inputs) use(tensor, s, s);
+      for (const size_t tensor : stage.outputs) use(tensor, s, s);
+      use(stage.then, s, s);
+    }
+    for (const Pipeline::Loop& loop : pipeline.loops) use(loop);
+    for (const size_t tensor : pipeline.outputs) use(tensor, end, end);
+  }
+
+  std::vector<ArenaBlock> take() { return std::move(blocks_); }
+
+ private:
+  void use(std::optional<size_t> tensor, int first, int last) {
     if (!tensor) return;
-    ArenaBlock& block = blocks[pipeline.owner_of(*tensor)];
+    ArenaBlock& block = blocks_[pipeline_.owner_of(*tensor)];
     block.first = std::min(block.first, first);
     block.last = std::max(block.last, last);
-  };
-  for (const auto& tensor : {loop.trips, loop.condition, loop.next, loop.rounds}) use(tensor);
-  use(loop.round);
-  for (const Pipeline::Loop::State& state : loop.states)
-    for (const size_t tensor : {state.init, state.state, state.next, state.last}) use(tensor);
-  for (const Pipeline::Loop::Stack& stack : loop.stacks) {
-    use(stack.init);
-    use(stack.part);
-    use(stack.whole);
   }
-  for (const std::vector<Pipeline::Found>& list : {loop.found, loop.found_after}) {
-    for (const Pipeline::Found& found : list) {
-      use(found.room);
-      use(found.count);
-      if (!found.room) blocks[found.part].bytes = 0;
-    }
-  }
-  for (const Pipeline::Join& join : loop.joins_after) {
-    use(join.whole);
-    for (const size_t part : join.parts) use(part);
-  }
-  for (ArenaBlock& block : blocks)
-    if (block.first < first && block.last >= first) block.last = std::max(block.last, last);
-}
 
-// Takes a tensor's bytes from the stage that makes it to the last one that reads it. Blocks have
-// the numbers of the tensors; a part of another tensor has that one's bytes.
-static std::vector<ArenaBlock> blocks_of(const Pipeline& pipeline, int64_t alignment) {
-  std::vector<ArenaBlock> blocks;
-  const int end = static_cast<int>(pipeline.stages.size());
-  for (const Pipeline::Tensor& tensor : pipeline.tensors) {
-    const int64_t bytes = element_count(tensor.shape) * dtype_bytes(tensor.dtype);
-    blocks.push_back({tensor.part_of ? 0 : aligned(bytes, alignment), end, 0});
-  }
-  for (const size_t tensor : pipeline.inputs) blocks[tensor].bytes = 0;
-  const auto use = [&](size_t tensor, int stage) {
-    ArenaBlock& block = blocks[pipeline.owner_of(tensor)];
-    block.first = std::min(block.first, stage);
-    block.last = std::max(block.last, stage);
-  };
-  for (int s = 0; s < end; ++s) {
-    const Pipeline::Stage& stage = pipeline.stages[static_cast<size_t>(s)];
-    for (const size_t tensor : stage.inputs) use(tensor, s);
-    for (const size_t tensor : stage.outputs) use(tensor, s);
-    for (const Pipeline::Found& found : stage.found) {
-      if (found.room) use(*found.room, s);
-      if (!found.room) blocks[found.part].bytes = 0;
-      use(found.count, s);
+  void use(const Pipeline::Parts& parts, int first, int last) {
+    for (const Pipeline::Found& found : parts.found) {
+      use(found.room, first, last);
+      use(found.count, first, last);
+      if (!found.room) blocks_[found.part].bytes = 0;
     }
-    for (const Pipeline::Join& join : stage.joins) {
-      use(join.whole, s);
-      for (const size_t part : join.parts) use(part, s);
+    for (const Pipeline::Join& join : parts.joins) {
+      use(join.whole, first, last);
+      for (const size_t part : join.parts) use(part, first, last);
     }
   }
-  for (const Pipeline::Loop& loop : pipeline.loops) use_in_loop(pipeline, loop, blocks);
-  for (const size_t tensor : pipeline.outputs) use(tensor, end);
-  return blocks;
-}
+
+  // What a loop reads is there in all of its rounds, and so is what these make together.
+  void use(const Pipeline::Loop& loop) {
+    const int first = static_cast<int>(loop.first), last = static_cast<int>(loop.last);
+    for (const auto& tensor : {loop.trips, loop.condition, loop.next, loop.rounds})
+      use(tensor, first, last);
+    use(loop.round, first, last);
+    for (const Pipeline::Loop::Carried& carried : loop.carried)
+      for (const size_t tensor : {carried.init, carried.state, carried.next, carried.last})
+        use(tensor, first, last);
+    for (const Pipeline::Loop::Stack& stack : loop.stacks) {
+      use(stack.init, first, last);
+      use(stack.part, first, last);
+      use(stack.whole, first, last);
+    }
+    use(loop.begin, first, last);
+    use(loop.then, first, last);
+    for (ArenaBlock& block : blocks_)
+      if (block.first < first && block.last >= first) block.last = std::max(block.last, last);
+  }
+
+  const Pipeline& pipeline_;
+  std::vector<ArenaBlock> blocks_;
+};
+
+}  // namespace
 
 // Places for the tensors that stages hand on.
 static void place_tensors(const Pipeline& pipeline, int64_t alignment, ModulePlan& plan) {
-  std::vector<ArenaBlock> blocks = blocks_of(pipeline, alignment);
+  std::vector<ArenaBlock> blocks = TensorBlocks(pipeline, alignment).take();
   plan.tensor_bytes = place_blocks(blocks);
   for (size_t t = 0; t < blocks.size(); ++t) {
     const Pipeline::Tensor& tensor = pipeline.tensors[t];

@@ -118,65 +118,63 @@ class PlanText {
     return number ? static_cast<int64_t>(*number) : -1;
   }
 
-  // PlanFound.
-  static std::string found_rows(const std::vector<Pipeline::Found>& list,
-                                const Pipeline& pipeline,
-                                int64_t first_symbol) {
-    std::string rows;
-    for (const Pipeline::Found& f : list)
-      rows += fmt::format(".quad {}, {}, {}, {}, {}, {}\n",
-                          tensor(f.room),
-                          f.part,
-                          f.count,
-                          f.axis,
-                          first_symbol + static_cast<int64_t>(f.symbol),
-                          pipeline.symbols[f.symbol].min);
-    return rows;
+  // PlanParts.
+  std::string parts_row(const Pipeline::Parts& parts,
+                        const Pipeline& pipeline,
+                        int64_t first_symbol) {
+    std::string found, joins;
+    for (const Pipeline::Found& f : parts.found)
+      found += fmt::format(".quad {}, {}, {}, {}, {}, {}\n",
+                           tensor(f.room),
+                           f.part,
+                           f.count,
+                           f.axis,
+                           first_symbol + static_cast<int64_t>(f.symbol),
+                           pipeline.symbols[f.symbol].min);
+    for (const Pipeline::Join& join : parts.joins)
+      joins += fmt::format(".quad {}, {}, {}, {}, {}\n",
+                           join.parts.size(),
+                           places(join.parts),
+                           join.whole,
+                           join.axis,
+                           first_symbol + static_cast<int64_t>(join.symbol));
+    return fmt::format(".quad {}, {}, {}, {}\n",
+                       parts.found.size(),
+                       table(found),
+                       parts.joins.size(),
+                       table(joins));
   }
 
-  // PlanJoin.
-  std::string join_rows(const std::vector<Pipeline::Join>& list, int64_t first_symbol) {
-    std::string rows;
-    for (const Pipeline::Join& join : list)
-      rows += fmt::format(".quad {}, {}, {}, {}, {}\n",
-                          join.parts.size(),
-                          places(join.parts),
-                          join.whole,
-                          join.axis,
-                          first_symbol + static_cast<int64_t>(join.symbol));
-    return rows;
+  // The places of symbols' extents among the plan's values.
+  std::string symbols(std::vector<size_t> list, int64_t first_symbol) {
+    for (size_t& symbol : list) symbol += static_cast<size_t>(first_symbol);
+    return places(list);
   }
 
   // PlanLoop.
   std::string loop_row(const Pipeline::Loop& loop, const Pipeline& pipeline, int64_t first_symbol) {
-    std::string states, stacks;
-    for (const Pipeline::Loop::State& s : loop.states)
-      states += fmt::format(".quad {}, {}, {}, {}\n", s.init, s.state, s.next, s.last);
+    std::string carried, stacks;
+    for (const Pipeline::Loop::Carried& c : loop.carried)
+      carried += fmt::format(".quad {}, {}, {}, {}\n", c.init, c.state, c.next, c.last);
     for (const Pipeline::Loop::Stack& s : loop.stacks)
       stacks += fmt::format(".quad {}, {}, {}\n", tensor(s.init), s.part, s.whole);
-    std::vector<int64_t> symbols;
-    for (const size_t s : loop.symbols) symbols.push_back(first_symbol + static_cast<int64_t>(s));
-    std::string row = fmt::format(".quad {}, {}, {}, {}, {}, {}, {}\n",
-                                  loop.first,
-                                  loop.last,
-                                  tensor(loop.trips),
-                                  tensor(loop.condition),
-                                  tensor(loop.next),
-                                  tensor(loop.rounds),
-                                  loop.round);
-    return row + fmt::format(".quad {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}\n",
-                             loop.states.size(),
-                             table(states),
-                             loop.stacks.size(),
-                             table(stacks),
-                             symbols.size(),
-                             symbols.empty() ? "0" : numbers(symbols),
-                             loop.found.size(),
-                             table(found_rows(loop.found, pipeline, first_symbol)),
-                             loop.found_after.size(),
-                             table(found_rows(loop.found_after, pipeline, first_symbol)),
-                             loop.joins_after.size(),
-                             table(join_rows(loop.joins_after, first_symbol)));
+    return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}\n",
+                       loop.first,
+                       loop.last,
+                       tensor(loop.trips),
+                       tensor(loop.condition),
+                       tensor(loop.next),
+                       tensor(loop.rounds),
+                       loop.round) +
+           fmt::format(".quad {}, {}, {}, {}, {}, {}\n",
+                       loop.carried.size(),
+                       table(carried),
+                       loop.stacks.size(),
+                       table(stacks),
+                       loop.symbols.size(),
+                       symbols(loop.symbols, first_symbol)) +
+           parts_row(loop.begin, pipeline, first_symbol) +
+           parts_row(loop.then, pipeline, first_symbol);
   }
 
   // PlanPipeline; adds its numbers to the plan's `values`.
@@ -184,7 +182,6 @@ class PlanText {
     const Pipeline& pipeline = *plan.pipeline;
     const int64_t first_symbol = values;
     values += std::ssize(pipeline.symbols);
-    const auto symbol = [&](size_t s) { return first_symbol + static_cast<int64_t>(s); };
     std::string tensors;
     for (const ModulePlan::Tensor& tensor : plan.tensors) {
       tensors += specs({tensor.spec}) + fmt::format(".quad {}, {}, {}, {}\n",
@@ -195,18 +192,12 @@ class PlanText {
       values += std::ssize(tensor.spec.shape);
     }
     std::string stages;
-    for (const Pipeline::Stage& stage : pipeline.stages) {
-      std::vector<int64_t> symbols;
-      for (const size_t s : stage.symbols) symbols.push_back(symbol(s));
-      stages += fmt::format(".quad {}, {}, {}, {}, {}, {}, {}\n",
-                            symbols.empty() ? "0" : numbers(symbols),
+    for (const Pipeline::Stage& stage : pipeline.stages)
+      stages += fmt::format(".quad {}, {}, {}\n",
+                            symbols(stage.symbols, first_symbol),
                             places(stage.inputs),
-                            places(stage.outputs),
-                            stage.found.size(),
-                            table(found_rows(stage.found, pipeline, first_symbol)),
-                            stage.joins.size(),
-                            table(join_rows(stage.joins, first_symbol)));
-    }
+                            places(stage.outputs)) +
+                parts_row(stage.then, pipeline, first_symbol);
     std::string loops;
     for (const Pipeline::Loop& loop : pipeline.loops)
       loops += loop_row(loop, pipeline, first_symbol);

@@ -94,7 +94,7 @@ struct ModulePlan {
   std::vector<State> states;
   std::shared_ptr<const Pipeline> pipeline = {};  // whose stages the phases are; null: none
   std::vector<Tensor> tensors = {};               // those of the pipeline
-  int64_t tensor_bytes = 0;                       // that these take in the arena
+  int64_t tensor_bytes = 0;                       // the bytes of the arena that these take
   std::string checked = {};                       // pruner_module_checked()
   std::string numerics = {};                      // pruner_module_numerics()
 

@@ -30,39 +30,26 @@ constexpr FixedBounds kFixed[] = {
     {"Tanh", {-1, 1}},
 };
 
-/// Operators whose results are elements of input 0, or lie between such.
-constexpr std::string_view kOfFirstInput[] = {
-    kFound,
-    "pruner::Compress",
-
-    "GlobalAveragePool",
-    "GlobalMaxPool",
-    "MaxPool",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-
-};
-
-/// Operators whose results are elements of input 0.
-constexpr std::string_view kOnlyMove[] = {
-    "DepthToSpace",
-    "Expand",
-    "Flatten",
-    "Gather",
-    "GatherElements",
-    "GatherND",
-    "Identity",
-    "Reshape",
-    "Slice",
-    "Split",
-    "SpaceToDepth",
-    "Squeeze",
-    "ReverseSequence",
-    "Tile",
-    "Transpose",
-    "Unsqueeze",
-};
+/// Operators whose results are elements of input 0, or lie between such; aliases are, too.
+constexpr std::string_view kOfFirstInput[] = {kFound,
+                                              "pruner::Compress",
+                                              "DepthToSpace",
+                                              "Expand",
+                                              "Gather",
+                                              "GatherElements",
+                                              "GatherND",
+                                              "GlobalAveragePool",
+                                              "GlobalMaxPool",
+                                              "MaxPool",
+                                              "ReduceMax",
+                                              "ReduceMean",
+                                              "ReduceMin",
+                                              "ReverseSequence",
+                                              "Slice",
+                                              "SpaceToDepth",
+                                              "Split",
+                                              "Tile",
+                                              "Transpose"};
 
 /// Functions that grow with their input.
 struct Growing {
@@ -117,8 +104,6 @@ Bounds of_type(DType dtype) {
   const double values = std::ldexp(1, static_cast<int>(8 * dtype_bytes(dtype)));
   return is_signed_int(dtype) ? Bounds{-values / 2, values / 2 - 1} : Bounds{0, values - 1};
 }
-
-bool is_integer(DType dtype) { return !is_float(dtype) && dtype != DType::kBool; }
 
 }  // namespace
 
@@ -229,7 +214,10 @@ Bounds ValueBounds::of_node(const Node& node, size_t output) {
     const Bounds in = of(node.inputs[0]);
     return {row->function(in.least), row->function(in.greatest)};
   }
-  if (std::ranges::find(kOfFirstInput, op) != std::end(kOfFirstInput)) return of(node.inputs[0]);
+  const GraphOp* known = find_graph_op(op);
+  if ((known != nullptr && known->fusion == Fusion::kAlias) ||
+      std::ranges::find(kOfFirstInput, op) != std::end(kOfFirstInput))
+    return of(node.inputs[0]);
   if (op == "ArgMax" || op == "ArgMin") return {0, last_place(0)};
   if (op == kLoopBegin && output == 0) {
     const Bounds trips = call.has(0) ? of(node.inputs[0]) : Bounds{};
@@ -275,7 +263,6 @@ Bounds ValueBounds::of_node(const Node& node, size_t output) {
   if (op == "Pad") return join(of(node.inputs[0]), call.has(2) ? of(node.inputs[2]) : Bounds{0, 0});
   if (op == "Resize")
     return call.text("mode", "nearest") == "cubic" ? Bounds{} : of(node.inputs[0]);
-  if (std::ranges::find(kOnlyMove, op) != std::end(kOnlyMove)) return of(node.inputs[0]);
   return of_arithmetic(node);
 }
 

@@ -1,5 +1,5 @@
-// Between which numbers the elements of a value lie, whatever the data are: an axis that is as long
-// as a number of the run time needs room for the greatest.
+// The least and the greatest number that the elements of a value may be, whatever the data are. An
+// axis may be as long as a number of the run time says: then there has to be room for the greatest.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@ struct Bounds {
   double greatest = std::numeric_limits<double>::infinity();
 };
 
-/// Follows the nodes of one graph, which may grow between calls. What it gives holds for elements
-/// that are no NaN; rounding of floating point is not counted.
+/// Follows the nodes of one graph, which may grow between calls. Elements that are NaN, and the
+/// rounding of floating point, are not counted.
 class ValueBounds {
  public:
   /// `varies`: whether a constant follows from the extents of what the data find, as their number

@@ -34,6 +34,10 @@ bool is_of_pipeline(const Node& node) {
   return node.op == kFound || node.op == kExtent || is_loop_node(node);
 }
 
+bool is_true(const std::optional<Tensor>& constant) {
+  return constant && constant->num_elements() == 1 && constant->get(0) != 0;
+}
+
 // Shape and Size need no values, the others of kConstant need all.
 bool is_constant_call(const Graph& graph, const Node& node) {
   const auto is_computed = [&](ValueId id) { return graph.is_computed(graph[id]); };

@@ -20,6 +20,9 @@ bool is_of_pipeline(const Node& node);
 /// (the arithmetic behind a Reshape) also gets its value.
 Result<Unit> infer_node(Graph& graph, Node& node);
 
+/// Whether a constant is one element other than 0, as a condition that holds.
+bool is_true(const std::optional<Tensor>& constant);
+
 /// Whether all inputs are constants (or the operator needs only their shapes), and kernels are not
 /// to compute it all the same (RangeHints::computed).
 bool is_constant_call(const Graph& graph, const Node& node);

@@ -8,10 +8,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "graph/graph.h"
 
 namespace pruner {
+
+/// As the condition's value of an If is called that computes both branches: behind the node's name.
+inline constexpr std::string_view kCondition = "/condition";
 
 /// Extents that an import takes for those that the data will decide.
 struct FoundExtents {

@@ -121,7 +121,8 @@ class Cutter {
     depends_.assign(base_.values.size(), {});
     stack_rests_.clear();
     shape_varies_.clear();
-    single_.assign(pipeline_.symbols.size(), fingerprints(base_));
+    base_prints_ = fingerprints(base_);
+    single_.assign(pipeline_.symbols.size(), base_prints_);
     part_extents_.clear();
     note_part_extents(base_);
     pipeline_.branches = base_.branches;
@@ -180,12 +181,12 @@ class Cutter {
     if (!at.ok() || at->values.size() != base_.values.size() ||
         at->nodes.size() != base_.nodes.size())
       return Unit{};
-    const std::vector<uint64_t> base = fingerprints(base_), joint = fingerprints(*at);
+    const std::vector<uint64_t> joint = fingerprints(*at);
     for (const Node& node : base_.nodes) {
       for (const ValueId id : node.outputs) {
         Symbols& own = depends_[id.value];
-        const uint64_t expected = own.empty() ? base[id.value] : single_[*own.begin()][id.value];
-        if (own.size() > 1 || joint[id.value] == expected || is_found(node)) continue;
+        const std::vector<uint64_t>& expected = own.empty() ? base_prints_ : single_[*own.begin()];
+        if (own.size() > 1 || joint[id.value] == expected[id.value] || is_found(node)) continue;
         if (at->values[id.value].shape != base_[id].shape) shape_varies_.insert(id);
         for (const ValueId input : node.inputs)
           if (input.valid()) own.insert(depends(input).begin(), depends(input).end());
@@ -279,9 +280,9 @@ class Cutter {
   }
 
   /// How much longer what a loop makes is with each round.
-  static int64_t length_of_round(const Graph& at, const Node& stack) {
-    const std::vector<int64_t>& part = at[stack.inputs[1]].shape;
-    return part.size() == at[stack.outputs[0]].shape.size() ? part[0] : 1;
+  int64_t length_of_round(const Node& stack) const {
+    const std::vector<int64_t>& part = base_[stack.inputs[1]].shape;
+    return part.size() == base_[stack.outputs[0]].shape.size() ? part[0] : 1;
   }
 
   /// Notes what a loop makes where it does not just become longer by as many rounds as symbol `s`
@@ -292,7 +293,7 @@ class Cutter {
       std::vector<int64_t> shape = at[at.nodes[n].outputs[0]].shape;
       const std::vector<int64_t>& base = base_[base_.nodes[n].outputs[0]].shape;
       if (shape == base) continue;
-      shape[0] += length_of_round(base_, base_.nodes[n]) * (pipeline_.symbols[s].max - extent);
+      shape[0] += length_of_round(base_.nodes[n]) * (pipeline_.symbols[s].max - extent);
       if (shape != base) stack_rests_.insert(n);
     }
   }
@@ -340,12 +341,25 @@ class Cutter {
     for (const Value& value : base_.values) ++names_[value.name];
   }
 
-  static bool is_found(const Node& node) { return node.op == kFound || node.op == kExtent; }
-  /// The node that makes a value, if its extent is found; else null.
-  const Node* found_of(ValueId id) const {
+  /// The node that makes a value; null: it is an input or a constant of the file.
+  const Node* maker_of(ValueId id) const {
     const int maker = makers_[id.value];
-    if (maker < 0 || !is_found(base_.nodes[static_cast<size_t>(maker)])) return nullptr;
-    return &base_.nodes[static_cast<size_t>(maker)];
+    return maker < 0 ? nullptr : &base_.nodes[static_cast<size_t>(maker)];
+  }
+
+  static bool is_found(const Node& node) { return node.op == kFound || node.op == kExtent; }
+  bool is_found(ValueId id) const {
+    const Node* maker = maker_of(id);
+    return maker != nullptr && is_found(*maker);
+  }
+
+  /// Which loop a node of graph/ops/loop.cpp is one of.
+  size_t loop_of(const Node& node) const {
+    return loop_numbers_.at(OpCall{base_, node}.text("loop", ""));
+  }
+  bool begins_loop(ValueId id) const {
+    const Node* maker = maker_of(id);
+    return maker != nullptr && maker->op == kLoopBegin;
   }
 
   bool is_join(const Node& node) const {
@@ -417,9 +431,10 @@ class Cutter {
     for (const Node& node : base_.nodes)
       if (node.op == kFound) rooms_.insert(node.inputs[0]);
     read_outside_ = {base_.outputs.begin(), base_.outputs.end()};
-    for (const Node& node : base_.nodes)
-      if (is_join(node) || is_loop_node(node) || node.op == kExtent)
-        read_outside_.insert(node.inputs.begin(), node.inputs.end());
+    for (const Node& node : base_.nodes) {
+      const std::vector<ValueId> read = read_between(node);
+      read_outside_.insert(read.begin(), read.end());
+    }
     // A loop begins behind all that its rounds read.
     std::vector<Place> places = levels();
     for (size_t round = 0; begin_loops_later(places); ++round) {
@@ -446,10 +461,22 @@ class Cutter {
 
   /// Whether a constant that no stage computes is read outside of the stages.
   bool reads_constants() const {
-    return std::ranges::any_of(read_outside_, [&](ValueId id) {
-      return id.valid() && is_constant(id) && !is_true(id) && !has_nothing(id) &&
-             found_of(id) == nullptr;
-    });
+    return std::ranges::any_of(read_outside_,
+                               [&](ValueId id) { return is_constant(id) && !is_found(id); });
+  }
+
+  /// The values that a node reads that is run between stages.
+  std::vector<ValueId> read_between(const Node& node) const {
+    if (!is_of_pipeline(node) && !is_join(node)) return {};
+    std::vector<ValueId> read;
+    for (const ValueId id : node.inputs) {
+      if (!id.valid() || (node.op == kFound && is_joined(id))) continue;
+      // How long a whole is follows from shapes, and what is true or has no elements is known.
+      const bool is_known =
+          is_true(id) || has_nothing(id) || (node.op == kLoopStack && id == node.inputs[0]);
+      if (!is_loop_node(node) || !is_constant(id) || !is_known) read.push_back(id);
+    }
+    return read;
   }
 
   /// By node: its stage; none (level -1) computes it.
@@ -478,7 +505,7 @@ class Cutter {
         int level = 0;
         for (const auto& [other, key] : before) level = std::max(level, other + 1);
         if (is_loop_node(node)) {
-          const int begin = begin_levels_[loop_numbers_.at(OpCall{base_, node}.text("loop", ""))];
+          const int begin = begin_levels_[loop_of(node)];
           level = std::max(level, node.op == kLoopBegin ? begin : begin + 1);
         }
         note(level, nullptr);
@@ -521,15 +548,16 @@ class Cutter {
     return places;
   }
 
+  static bool asks_shape(const Node& node) { return node.op == "Shape" || node.op == "Size"; }
+
   /// A constant that is made of shapes is made anew of these, so that its stage has to know all of
   /// each, not only the extents that it is made of.
   void note_asked(const Node& node, ValueId output) {
     Symbols& all = asked_[output.value];
     for (const ValueId id : node.inputs) {
       if (!id.valid()) continue;
-      const bool of_shape = node.op == "Shape" || node.op == "Size";
-      const Symbols& own = of_shape ? depends(id) : asked_[id.value];
-      if (of_shape || is_constant(id)) all.insert(own.begin(), own.end());
+      const Symbols& own = asks_shape(node) ? depends(id) : asked_[id.value];
+      if (asks_shape(node) || is_constant(id)) all.insert(own.begin(), own.end());
     }
   }
 
@@ -555,11 +583,8 @@ class Cutter {
 
   bool is_made_in(ValueId id, size_t loop) const {
     const int maker = makers_[id.value];
-    if (maker < 0) return false;
-    const Node& node = base_.nodes[static_cast<size_t>(maker)];
-    return loop_of_[static_cast<size_t>(maker)] == static_cast<int>(loop) ||
-           (node.op == kLoopBegin &&
-            loop_numbers_.at(OpCall{base_, node}.text("loop", "")) == loop);
+    if (maker >= 0 && loop_of_[static_cast<size_t>(maker)] == static_cast<int>(loop)) return true;
+    return begins_loop(id) && loop_of(*maker_of(id)) == loop;
   }
 
   /// A stage is imported by the names of the values that it begins and ends with.
@@ -591,12 +616,10 @@ class Cutter {
     if (!id.valid() || !seen.insert(id).second) return Unit{};
     if (is_constant(id)) {
       // What is made of shapes is made anew at others.
-      const int maker = makers_[id.value];
-      if (maker < 0) return Unit{};
-      const Node& node = base_.nodes[static_cast<size_t>(maker)];
-      if (is_found(node)) return Unit{};
-      for (const ValueId input : node.inputs) {
-        if (is_constant(input) || (node.op != "Shape" && node.op != "Size")) {
+      const Node* maker = maker_of(id);
+      if (maker == nullptr || is_found(*maker)) return Unit{};
+      for (const ValueId input : maker->inputs) {
+        if (is_constant(input) || !asks_shape(*maker)) {
           TRY(add_read(s, input, seen));
         } else {
           TRY(add_shape(s, input, seen));
@@ -615,27 +638,30 @@ class Cutter {
   /// Stage `s` is given a value whose extent a number says. The file's nodes make the one of the
   /// other, so that the stage is given the number, too, of which it reads nothing.
   Result<Unit> note_number(size_t s, ValueId id) {
-    const Node* found = found_of(id);
-    if (found == nullptr || found->op != kExtent) return Unit{};
-    const Value& number = base_[found->inputs[0]];
-    TRY(check_name(number));
-    if (maker_stage(found->inputs[0]) != static_cast<int>(s))
-      pipeline_.stages[s].shapes[number.name] = {number.dtype, number.shape};
-    return Unit{};
+    const Node* extent = maker_of(id);
+    if (extent == nullptr || extent->op != kExtent) return Unit{};
+    const ValueId number = extent->inputs[0];
+    return maker_stage(number) == static_cast<int>(s) ? Unit{} : give_shape(s, number);
   }
 
   /// Stage `s` asks for the shape of a value.
   Result<Unit> add_shape(size_t s, ValueId id, std::set<ValueId>& seen) {
     if (maker_stage(id) == static_cast<int>(s) || seen.contains(id)) return Unit{};
-    const Value& value = base_[id];
     const std::vector<size_t>& own = pipeline_.stages[s].symbols;
     const Symbols& of = depends(id);
     // Of a shape that depends on symbols the stage does not have it reads extents that do not vary
     // (note_asked() has seen to that), so that the shape at the greatest extents does.
     if (!of.empty() && std::ranges::includes(own, of)) return add_read(s, id, seen);
+    TRY(give_shape(s, id));
+    return note_number(s, id);
+  }
+
+  /// Stage `s` is given the shape of a value, of which it reads no elements.
+  Result<Unit> give_shape(size_t s, ValueId id) {
+    const Value& value = base_[id];
     TRY(check_name(value));
     pipeline_.stages[s].shapes[value.name] = {value.dtype, value.shape};
-    return note_number(s, id);
+    return Unit{};
   }
 
   Result<Unit> make_stages() {
@@ -654,18 +680,12 @@ class Cutter {
     for (const ValueId id : base_.outputs) {
       TRY_ASSIGN(const size_t tensor, tensor_of(id));
       pipeline_.outputs.push_back(tensor);
-      TRY(add_output(id, tensor));
+      add_output(id, tensor);
     }
     for (const Node& node : base_.nodes) {
-      if (is_found(node) || is_join(node) || is_loop_node(node)) {
-        for (const ValueId id : node.inputs) {
-          if (!id.valid() || (node.op == kFound && is_joined(id))) continue;
-          // How long a whole is is known, of the shapes; that a condition is true, of itself.
-          const bool is_known = node.op == kLoopStack ? id == node.inputs[0] : is_true(id);
-          if (is_constant(id) && is_loop_node(node) && (is_known || has_nothing(id))) continue;
-          TRY_ASSIGN(const size_t tensor, tensor_of(id));
-          TRY(add_output(id, tensor));
-        }
+      for (const ValueId id : read_between(node)) {
+        TRY_ASSIGN(const size_t tensor, tensor_of(id));
+        add_output(id, tensor);
       }
     }
     TRY(note_conditions());
@@ -689,55 +709,49 @@ class Cutter {
   /// When a tensor is there.
   Ready ready_after(size_t tensor, ValueId id) const {
     if (const auto known = ready_.find(tensor); known != ready_.end()) return known->second;
-    const Node& node = base_.nodes[static_cast<size_t>(makers_[id.value])];
-    CHECK(is_loop_node(node)) << base_[id].name;
-    const Pipeline::Loop& loop =
-        pipeline_.loops[loop_numbers_.at(OpCall{base_, node}.text("loop", ""))];
-    return node.op == kLoopBegin ? Ready{loop.first, false} : Ready{loop.last, true};
+    const Node* maker = maker_of(id);
+    CHECK(maker != nullptr && is_loop_node(*maker)) << base_[id].name;
+    const Pipeline::Loop& loop = pipeline_.loops[loop_of(*maker)];
+    return maker->op == kLoopBegin ? Ready{loop.first, false} : Ready{loop.last, true};
   }
-  Pipeline::Loop& loop_before(Ready ready) {
-    return *std::ranges::find(pipeline_.loops, ready.stage, &Pipeline::Loop::last);
-  }
-  std::vector<Pipeline::Found>& found_at(Ready ready) {
-    return ready.behind_loop ? loop_before(ready).found_after : pipeline_.stages[ready.stage].found;
+  /// What is done then.
+  Pipeline::Parts& parts_at(Ready ready) {
+    if (!ready.behind_loop) return pipeline_.stages[ready.stage].then;
+    return std::ranges::find(pipeline_.loops, ready.stage, &Pipeline::Loop::last)->then;
   }
 
   /// A stage that has a part of an If, of which both branches are computed, is given the condition.
   Result<Unit> note_conditions() {
-    const std::string_view kEnd = "condition";
     for (size_t v = 0; v < base_.values.size(); ++v) {
       const Value& condition = base_.values[v];
       const ValueId id{static_cast<int32_t>(v)};
       const int from = maker_stage(id);
-      if (!condition.name.ends_with("/condition") || from < 0) continue;
-      const std::string_view prefix =
-          std::string_view(condition.name).substr(0, condition.name.size() - kEnd.size());
+      if (!condition.name.ends_with(kCondition) || from < 0) continue;
+      const std::string prefix =
+          condition.name.substr(0, condition.name.size() - kCondition.size()) + "/";
       for (size_t n = 0; n < base_.nodes.size(); ++n) {
         if (stage_of_[n] < 0 || stage_of_[n] == from) continue;
         if (!base_[base_.nodes[n].outputs[0]].name.starts_with(prefix)) continue;
-        TRY(check_name(condition));
-        pipeline_.stages[static_cast<size_t>(stage_of_[n])].shapes[condition.name] = {
-            condition.dtype, condition.shape};
+        TRY(give_shape(static_cast<size_t>(stage_of_[n]), id));
       }
     }
     return Unit{};
   }
 
   bool is_joined(ValueId id) const {
-    const int maker = makers_[id.value];
-    return maker >= 0 && is_join(base_.nodes[static_cast<size_t>(maker)]);
+    const Node* maker = maker_of(id);
+    return maker != nullptr && is_join(*maker);
   }
 
   /// A tensor that somebody else than a stage reads.
-  Result<Unit> add_output(ValueId id, size_t tensor) {
+  void add_output(ValueId id, size_t tensor) {
     const int from = maker_stage(id);
     if (from >= 0) {
       outputs_[static_cast<size_t>(from)].insert(tensor);
-    } else if (is_constant(id) && found_of(id) == nullptr) {
+    } else if (is_constant(id) && !is_found(id)) {
       // The first stage hands it on.
       outputs_.front().insert(tensor);
     }
-    return Unit{};
   }
 
   /// The stages of each loop. What they begin with is there before them, what they make when all
@@ -759,9 +773,7 @@ class Cutter {
     return is_constant(id) && element_count(base_[id].shape) == 0;
   }
   bool is_true(ValueId id) const {
-    const std::optional<Tensor>& constant = base_[id].constant;
-    return constant && constant->dtype() == DType::kBool && constant->num_elements() == 1 &&
-           constant->get(0) != 0;
+    return base_[id].dtype == DType::kBool && pruner::is_true(base_[id].constant);
   }
 
   /// Whether what the rounds of a loop make together is always as long, or longer by a round for
@@ -782,8 +794,8 @@ class Cutter {
         std::string name = OpCall{base_, base_.nodes[n]}.text("loop", "");
         name.pop_back();
         const auto loop = pipeline_.expanded.find(name);
-        if (loop == pipeline_.expanded.end() || loop->second.data_vary) continue;
-        loop->second.data_vary = given = true;
+        if (loop == pipeline_.expanded.end() || loop->second.own_trips) continue;
+        loop->second.own_trips = given = true;
       }
     }
     return given;
@@ -838,12 +850,12 @@ class Cutter {
         } else if (node.op == kLoopLast) {
           const auto place =
               std::ranges::find(begin->outputs, node.inputs[0]) - begin->outputs.begin();
-          Pipeline::Loop::State state;
+          Pipeline::Loop::Carried state;
           TRY_ASSIGN(state.init, tensor_of(begin->inputs[static_cast<size_t>(place) + 1]));
           TRY_ASSIGN(state.state, tensor_of(node.inputs[0]));
           TRY_ASSIGN(state.next, tensor_of(node.inputs[1]));
           TRY_ASSIGN(state.last, tensor_of(node.outputs[0]));
-          made.states.push_back(state);
+          made.carried.push_back(state);
         } else if (node.op == kLoopStack) {
           Pipeline::Loop::Stack stack;
           if (node.inputs.size() > 2) TRY(tensor(node.inputs[2], stack.init));
@@ -867,32 +879,25 @@ class Cutter {
     const int64_t axis = call.integer("axis", 0);
     TRY_ASSIGN(const size_t part, tensor_of(node.outputs[0]));
     if (is_joined(node.inputs[0])) {
-      const Node& concat = base_.nodes[static_cast<size_t>(makers_[node.inputs[0].value])];
       Pipeline::Join join{{}, part, axis, symbol};
       Ready after;
-      for (const ValueId id : concat.inputs) {
+      for (const ValueId id : maker_of(node.inputs[0])->inputs) {
         TRY_ASSIGN(const size_t tensor, tensor_of(id));
         join.parts.push_back(tensor);
         after = std::max(after, ready_after(tensor, id));
       }
       ready_[part] = after;
-      auto& joins =
-          after.behind_loop ? loop_before(after).joins_after : pipeline_.stages[after.stage].joins;
-      joins.push_back(std::move(join));
+      parts_at(after).joins.push_back(std::move(join));
       return Unit{};
     }
     if (node.op == kExtent) {
       TRY_ASSIGN(const size_t number, tensor_of(node.inputs[0]));
       const Pipeline::Found found{{}, part, number, axis, symbol};
-      const int maker = makers_[node.inputs[0].value];
-      if (maker >= 0 && base_.nodes[static_cast<size_t>(maker)].op == kLoopBegin) {
-        Pipeline::Loop& own = pipeline_.loops[static_cast<size_t>(loop)];
-        ready_[part] = {own.first, false};
-        own.found.push_back(found);
-      } else {
-        ready_[part] = ready_after(number, node.inputs[0]);
-        found_at(ready_[part]).push_back(found);
-      }
+      ready_[part] = ready_after(number, node.inputs[0]);
+      Pipeline::Parts& parts = begins_loop(node.inputs[0])
+                                   ? pipeline_.loops[static_cast<size_t>(loop)].begin
+                                   : parts_at(ready_[part]);
+      parts.found.push_back(found);
       return Unit{};
     }
     TRY_ASSIGN(const size_t room, tensor_of(node.inputs[0]));
@@ -900,16 +905,14 @@ class Cutter {
     const int from = maker_stage(node.inputs[0]);
     if (from >= 0 && maker_stage(node.inputs[1]) != from) {
       // The file's node reads the number, too, as that of a TopK.
-      const Value& number = base_[node.inputs[1]];
-      Pipeline::Stage& stage = pipeline_.stages[static_cast<size_t>(from)];
-      if (std::ranges::find(stage.inputs, count) == stage.inputs.end())
-        stage.shapes[number.name] = {number.dtype, number.shape};
+      const auto s = static_cast<size_t>(from);
+      if (!inputs_[s].contains(count)) TRY(give_shape(s, node.inputs[1]));
     }
     pipeline_.tensors[part].part_of = room;
     const Ready after =
         std::max(ready_after(room, node.inputs[0]), ready_after(count, node.inputs[1]));
     ready_[part] = after;
-    found_at(after).push_back({room, part, count, axis, symbol});
+    parts_at(after).found.push_back({room, part, count, axis, symbol});
     return Unit{};
   }
 
@@ -929,10 +932,13 @@ class Cutter {
   std::vector<int> begin_levels_;               // by loop
   // By value: of a constant, all symbols that shapes depend on of which it is made.
   std::vector<Symbols> asked_;
-  std::vector<int> levels_;                    // by value: of the stage behind which it is there
-  std::vector<std::vector<uint64_t>> single_;  // by symbol, by value: where it alone is small
-  std::set<ValueId> shape_varies_;             // values of other shapes at other extents
-  std::set<size_t> stack_rests_;               // LoopStacks that do not just grow by a round
+  std::vector<int> levels_;  // by value: of the stage behind which it is there
+  // What tells values (fingerprints()), by value: at the greatest extents, and by symbol where that
+  // one alone is small.
+  std::vector<uint64_t> base_prints_;
+  std::vector<std::vector<uint64_t>> single_;
+  std::set<ValueId> shape_varies_;                  // values of other shapes at other extents
+  std::set<size_t> stack_rests_;                    // LoopStacks that do not just grow by a round
   std::vector<std::set<size_t>> inputs_, outputs_;  // by stage: tensors
   std::map<ValueId, size_t> tensors_;
   std::map<size_t, Ready> ready_;  // by tensor

@@ -43,15 +43,18 @@ struct Pipeline {
     int64_t axis = 0;
     size_t symbol = 0;  // the extent of the whole
   };
+  /// What becomes of tensors that were made.
+  struct Parts {
+    std::vector<Found> found = {};
+    std::vector<Join> joins = {};
+  };
   /// What is run at a time.
   struct Stage {
     std::vector<size_t> symbols;                    // that its shapes depend on, ascending
     std::vector<size_t> inputs = {}, outputs = {};  // tensors, in the order of their names
     /// Values of other stages whose shapes are known and whose elements are not read.
     std::map<std::string, ImportPart::Given> shapes = {};
-    // What is done when it has run:
-    std::vector<Found> found = {};
-    std::vector<Join> joins = {};
+    Parts then = {};  // when it has run
   };
 
   /// Stages that are run again and again, one after the other; the nodes around them are those of
@@ -64,20 +67,19 @@ struct Pipeline {
     std::optional<size_t> next;       // after each round; nullopt: it is true
     std::optional<size_t> rounds;     // becomes the number of those that were run
     size_t round = 0;                 // the number of the round, from 0
-    struct State {
+    /// What a round hands on to the next one.
+    struct Carried {
       size_t init, state, next, last;  // tensors: before, in and after a round, and after all
     };
-    std::vector<State> states = {};
+    std::vector<Carried> carried = {};
     struct Stack {
       std::optional<size_t> init;  // what the whole begins with
       size_t part, whole;          // what each round makes, and all of it
     };
     std::vector<Stack> stacks = {};
     std::vector<size_t> symbols = {};  // whose extents each round finds
-    std::vector<Found> found = {};     // when a round begins
-    // When all rounds have been run:
-    std::vector<Found> found_after = {};
-    std::vector<Join> joins_after = {};
+    Parts begin = {};                  // when a round begins
+    Parts then = {};                   // when all rounds have been run
   };
 
   std::vector<Symbol> symbols;                          // 0 to what there is room for

@@ -22,10 +22,11 @@ struct RunTimeNumbers {
   std::vector<Element> elements;    // of a Slice: starts, then ends; of a Loop: its trip count
   std::vector<int64_t> axes = {};   // of a Slice or Resize: of each start and size
   std::vector<int64_t> steps = {};  // of a Slice
-  bool data_vary = false;  // a Slice: its input's extents do; a Loop: its trip count is no extent
-  int64_t rank = 0;        // of a Resize: its input's
-  bool has_condition = false;  // of a Loop: whether to begin is computed at run time
-  bool counts_rounds = false;  // of a Loop: so is whether to go on
+  bool data_vary = false;           // of a Slice: its input's extents are not known
+  int64_t rank = 0;                 // of a Resize: its input's
+  bool has_condition = false;       // of a Loop: whether to begin is computed at run time
+  bool counts_rounds = false;       // of a Loop: so is whether to go on
+  bool own_trips = false;  // of a Loop: its trip count is a symbol, even where extents say it
   friend bool operator==(const RunTimeNumbers&, const RunTimeNumbers&) = default;
 };
 

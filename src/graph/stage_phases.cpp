@@ -50,13 +50,11 @@ class TensorShapes {
     for (size_t s = 0; s < pipeline.stages.size(); ++s) {
       const Pipeline::Stage& stage = pipeline.stages[s];
       for (size_t o = 0; o < stage.outputs.size(); ++o) made_[stage.outputs[o]] = {s, o};
-      add(stage.found);
-      add(stage.joins);
+      add(stage.then);
     }
     for (const Pipeline::Loop& loop : pipeline.loops) {
-      add(loop.found);
-      add(loop.found_after);
-      add(loop.joins_after);
+      add(loop.begin);
+      add(loop.then);
       for (const Pipeline::Loop::Stack& stack : loop.stacks) {
         const Pipeline::Tensor &part = pipeline.tensors[stack.part],
                                &whole = pipeline.tensors[stack.whole];
@@ -102,12 +100,10 @@ class TensorShapes {
   }
 
  private:
-  void add(const std::vector<Pipeline::Found>& list) {
-    for (const Pipeline::Found& found : list)
+  void add(const Pipeline::Parts& parts) {
+    for (const Pipeline::Found& found : parts.found)
       taken_[found.part] = {found.room.value_or(found.part), found.axis, found.symbol};
-  }
-  void add(const std::vector<Pipeline::Join>& list) {
-    for (const Pipeline::Join& join : list)
+    for (const Pipeline::Join& join : parts.joins)
       taken_[join.whole] = {join.parts[0], join.axis, join.symbol};
   }
 

@@ -49,6 +49,9 @@ constexpr bool is_upper_float32(DType t) {
          8 * dtype_bytes(t) - row_of(t).fraction_bits == 32 - row_of(DType::kFloat32).fraction_bits;
 }
 /// An integer that may be negative.
+constexpr bool is_integer(DType t) {
+  return row_of(t).kind == DTypeKind::kInt || row_of(t).kind == DTypeKind::kUInt;
+}
 constexpr bool is_signed_int(DType t) { return row_of(t).kind == DTypeKind::kInt; }
 /// An integer without a sign of 64 bits: its values are compared and divided as uint64_t.
 constexpr bool is_wide_unsigned(DType t) {

@@ -26,7 +26,8 @@ static Outputs add_branch(const ConstructCall& call, bool then, const std::strin
   TRY_ASSIGN(const auto chosen, call.graph(then ? "then_branch" : "else_branch"));
   const auto [graph, scope] = chosen;
   TRY(call.importer.check_operators(*graph));
-  if (!call.importer.known_branch(call.name) && !call.importer.is_given(call.name + "/condition"))
+  if (!call.importer.known_branch(call.name) &&
+      !call.importer.is_given(Importer::condition_of(call.name)))
     return call.importer.add_body(*graph, *scope, prefix, {});
   const std::set<std::string> needed =
       call.importer.needed_outputs(call.proto, *graph, call.scope.read, call.scope.prefix);
@@ -53,7 +54,7 @@ static std::optional<std::vector<Entry>> longer_branch(const ConstructCall& call
 // to be the same in both.
 static Outputs add_both_branches(const ConstructCall& call, ValueId condition) {
   Importer& importer = call.importer;
-  const std::string name = call.name + "/condition";
+  const std::string name = Importer::condition_of(call.name);
   const bool is_given = importer.is_given(name);
   Error unknown = call.error("its condition is computed at run time");
   if (!is_given) {
@@ -110,7 +111,8 @@ static Outputs add_if(const ConstructCall& call) {
   const std::string prefix = call.name + "/";
   if (const std::optional<bool> known = call.importer.known_branch(call.name))
     return add_branch(call, *known, prefix);
-  if (call.importer.is_given(call.name + "/condition")) return add_both_branches(call, ValueId{});
+  if (call.importer.is_given(Importer::condition_of(call.name)))
+    return add_both_branches(call, ValueId{});
   TRY_ASSIGN(const ValueId condition, call.tensor(0));
   if (!call.value(condition).constant) return add_both_branches(call, condition);
   TRY_ASSIGN(const int64_t truth, call.known(condition, "the condition"));

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "graph/onnx/names.h"
 #include "graph/onnx/node_writer.h"
 
 namespace pruner {
@@ -24,15 +25,13 @@ constexpr NumberInputs kNumberInputs[] = {
 std::string text(const onnx::NodeProto& node,
                  const std::string& name,
                  const std::string& fallback) {
-  for (const onnx::AttributeProto& attribute : node.attribute())
-    if (attribute.name() == name) return attribute.s();
-  return fallback;
+  const onnx::AttributeProto* attribute = written_attribute(node, name);
+  return attribute == nullptr ? fallback : attribute->s();
 }
 
-int64_t integer(const onnx::NodeProto& node, const std::string& name, int64_t fallback) {
-  for (const onnx::AttributeProto& attribute : node.attribute())
-    if (attribute.name() == name) return attribute.i();
-  return fallback;
+bool is_set(const onnx::NodeProto& node, const std::string& name) {
+  const onnx::AttributeProto* attribute = written_attribute(node, name);
+  return attribute != nullptr && attribute->i() != 0;
 }
 
 // A start or an end of a Slice, which counts from the end where it is negative, as ONNX brings it
@@ -198,9 +197,8 @@ class ResizedAxis {
 
   // Keys' cubic convolution, whose factors are polynomials of the distance.
   std::string cubic(const std::string& x, const std::string& place) {
-    float a = -0.75F;
-    for (const onnx::AttributeProto& attribute : node_.attribute())
-      if (attribute.name() == "cubic_coeff_a") a = attribute.f();
+    const onnx::AttributeProto* given = written_attribute(node_, "cubic_coeff_a");
+    const float a = given == nullptr ? -0.75F : given->f();
     const std::string before = to_.add("Floor", {place});
     const std::string distance = to_.add("Sub", {place, before});
     std::string sum;
@@ -225,11 +223,11 @@ class ResizedAxis {
   NodeWriter& to_;
   const onnx::NodeProto& node_;
   int64_t axis_, rank_;
-  std::string extent_, last_;  // of the input, float32
+  std::string extent_, last_;  // the input's, float32
 };
 
 Result<NodeList> expand_resize(const onnx::NodeProto& node, const RunTimeNumbers& numbers) {
-  if (integer(node, "antialias", 0) != 0 || integer(node, "exclude_outside", 0) != 0 ||
+  if (is_set(node, "antialias") || is_set(node, "exclude_outside") ||
       text(node, "keep_aspect_ratio_policy", "stretch") != "stretch")
     return Error("Resize to sizes of the run time with antialias, exclude_outside or a kept ratio");
   NodeWriter to(node);
@@ -248,10 +246,10 @@ Result<NodeList> expand_resize(const onnx::NodeProto& node, const RunTimeNumbers
     x = to.copy(
         node, sizes ? std::vector<std::string>{x, "", "", by} : std::vector{x, std::string(), by});
   }
-  const int64_t rank = numbers.rank;
   for (size_t i = 0; i < elements.size(); ++i) {
     if (elements[i].known) continue;
-    TRY_ASSIGN(x, ResizedAxis(to, node, numbers.axes[i], rank).resize(x, elements[i], sizes));
+    TRY_ASSIGN(x,
+               ResizedAxis(to, node, numbers.axes[i], numbers.rank).resize(x, elements[i], sizes));
   }
   return to.finish(node, x);
 }

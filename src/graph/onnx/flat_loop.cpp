@@ -22,11 +22,9 @@ class FlatLoop {
     for (const auto& input : body.input()) defined_.insert(input.name());
     for (const auto& tensor : body.initializer()) defined_.insert(tensor.name());
     for (const NodeProto& one : body.node())
-      for (const std::string& name : one.output()) defined_.insert(name);
-    defined_.erase("");
-    for (const NodeProto& one : body.node()) {
       for (const std::string& name : one.output()) makers_[name] = &one;
-    }
+    for (const auto& [name, maker] : makers_) defined_.insert(name);
+    defined_.erase("");
   }
 
   Result<NodeList> nodes() {
@@ -52,14 +50,14 @@ class FlatLoop {
       if (!appending.contains(&one)) to_.add(renamed(one));
     if (numbers_.counts_rounds) {
       rounds_ = to_.prefix() + "rounds";
-      add_end("LoopRounds", {inner(body_.output(0).name()), trips_}, rounds_);
+      add_around("LoopRounds", {inner(body_.output(0).name()), trips_}, {rounds_});
     }
     for (int i = 0; i + 1 < body_.output_size(); ++i) {
       const std::string name = i < node_.output_size() ? node_.output(i) : "";
       const std::string output = name.empty() ? to_.prefix() + "unread" + std::to_string(i) : name;
       const std::string made = inner(body_.output(i + 1).name());
       if (i < states && !appends_.contains(i)) {
-        add_end("LoopLast", {inner(body_.input(i + 2).name()), made}, output);
+        add_around("LoopLast", {inner(body_.input(i + 2).name()), made}, {output});
       } else if (!name.empty()) {
         const std::string part = i < states ? appended_part(i) : made;
         TRY(add_stack(part, i < states ? node_.input(i + 2) : "", output));
@@ -99,13 +97,12 @@ class FlatLoop {
     to_.last().set_output(0, inner(tensor.name()));
   }
 
-  void add_end(const std::string& op,
-               const std::vector<std::string>& inputs,
-               const std::string& output) {
-    AttributeProto& loop = *to_.add_own(op, inputs, {output}).add_attribute();
-    loop.set_name("loop");
-    loop.set_type(AttributeProto::STRING);
-    loop.set_s(to_.prefix());
+  /// A node of graph/ops/loop.cpp.
+  void add_around(const std::string& op,
+                  const std::vector<std::string>& inputs,
+                  const std::vector<std::string>& outputs) {
+    to_.add_own(op, inputs, outputs);
+    to_.set_text("loop", to_.prefix());
   }
 
   void add_begin(int states) {
@@ -120,8 +117,7 @@ class FlatLoop {
       inputs.push_back(node_.input(i + 2));
       outputs.push_back(inner(body_.input(i + 2).name()));
     }
-    add_end("LoopBegin", inputs, outputs[0]);
-    for (size_t i = 1; i < outputs.size(); ++i) to_.last().add_output(outputs[i]);
+    add_around("LoopBegin", inputs, outputs);
     // A round is run where the condition is true.
     onnx::TensorProto yes;
     yes.set_data_type(onnx::TensorProto::BOOL);
@@ -153,8 +149,8 @@ class FlatLoop {
     const auto is_state = [&](const std::string& part) { return names.contains(part); };
     if (std::any_of(concat->input().begin() + 1, concat->input().end(), is_state))
       return std::nullopt;
-    for (const AttributeProto& attribute : concat->attribute())
-      if (attribute.name() == "axis" && attribute.i() != 0) return std::nullopt;
+    const AttributeProto* axis = written_attribute(*concat, "axis");
+    if (axis != nullptr && axis->i() != 0) return std::nullopt;
     for (const NodeProto& node : body_.node()) {
       std::set<std::string> read;
       add_reads(node, read);
@@ -178,25 +174,23 @@ class FlatLoop {
                          const std::string& output) {
     if (trips_.empty())
       return Error("it has no trip count, and no bound is known of what its rounds make together");
-    if (number_.empty()) number_ = to_.number(trips_, numbers_.data_vary);
+    if (number_.empty()) number_ = to_.number(trips_, numbers_.own_trips);
     std::vector<std::string> inputs = {number_, part};
     if (!before.empty()) inputs.push_back(before);
     if (rounds_.empty()) {
-      add_end("LoopStack", inputs, output);
+      add_around("LoopStack", inputs, {output});
       return Unit{};
     }
     // Of all that there is room for, what the rounds made that were run.
     const std::string room = output + "~room";
-    add_end("LoopStack", inputs, room);
+    add_around("LoopStack", inputs, {room});
     std::string count = rounds_;
     if (!before.empty()) {
       const std::string appended = to_.add("Mul", {rounds_, to_.extent_of(part, 0)});
       count = to_.add("Add", {to_.extent_of(before, 0), appended});
     }
-    AttributeProto& symbol = *to_.add_own("Part", {room, count}, {output}).add_attribute();
-    symbol.set_name("symbol");
-    symbol.set_type(AttributeProto::STRING);
-    symbol.set_s(before.empty() ? rounds_ : output);
+    to_.add_own("Part", {room, count}, {output});
+    to_.set_text("symbol", before.empty() ? rounds_ : output);
     return Unit{};
   }
 
@@ -208,15 +202,15 @@ class FlatLoop {
   std::map<std::string, const NodeProto*> makers_;
   std::map<int, Append> appends_;  // by state
   std::string trips_, number_;     // the trip count, and the same as an extent
-  std::string rounds_, counted_;   // how many rounds were run, and the same as an extent
+  std::string rounds_;             // how many rounds were run
 };
 
 }  // namespace
 
 Result<NodeList> expand_loop(const NodeProto& node, const RunTimeNumbers& numbers) {
-  for (const AttributeProto& attribute : node.attribute())
-    if (attribute.name() == "body") return FlatLoop(node, attribute.g(), numbers).nodes();
-  return Error("Loop has no graph \"body\"");
+  const AttributeProto* body = written_attribute(node, "body");
+  if (body == nullptr) return Error("Loop has no graph \"body\"");
+  return FlatLoop(node, body->g(), numbers).nodes();
 }
 
 }  // namespace pruner

@@ -32,19 +32,26 @@ ValueId Importer::add_room(ValueId part) {
   return add_value(std::move(room));
 }
 
+// Appends a kFound or kExtent. Its symbol has the extent that the import takes for it.
+Result<Unit> Importer::add_between(Node node) {
+  const auto& symbol = std::get<std::string>(node.attributes.at("symbol"));
+  const auto extent = options_.found->extents.find(symbol);
+  if (extent != options_.found->extents.end()) node.attributes["extent"] = extent->second;
+  TRY(infer_node(graph_, node));
+  graph_.nodes.push_back(std::move(node));
+  made_by_.resize(graph_.values.size(), -1);
+  note_varying(graph_.nodes.size() - 1);
+  return Unit{};
+}
+
 // Appends the kFound that makes `part` of `room`. `count` is invalid where the extent is that of
 // several parts together.
 Result<Unit> Importer::add_part(
     ValueId room, ValueId part, int64_t axis, const std::string& symbol, ValueId count) {
   Node found{kFound, "", {room}, {part}, {{"axis", axis}, {"symbol", symbol}}};
   if (count.valid()) found.inputs.push_back(count);
-  const auto extent = options_.found->extents.find(symbol);
-  if (extent != options_.found->extents.end()) found.attributes["extent"] = extent->second;
   graph_[part].constant.reset();
-  TRY(infer_node(graph_, found));
-  graph_.nodes.push_back(std::move(found));
-  made_by_.resize(graph_.values.size(), -1);
-  return Unit{};
+  return add_between(std::move(found));
 }
 
 // Makes a TopK of a k that the data say find all elements in order; nullopt: it is none.

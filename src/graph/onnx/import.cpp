@@ -35,10 +35,8 @@ BoundAttribute bound(const onnx::AttributeProto& attribute, const NameScope& sco
 BoundAttribute find_attribute(const onnx::NodeProto& node,
                               const std::string& name,
                               const NameScope& scope) {
-  for (const onnx::AttributeProto& attribute : node.attribute()) {
-    if (attribute.name() == name) return bound(attribute, scope);
-  }
-  return {};
+  const onnx::AttributeProto* written = written_attribute(node, name);
+  return written == nullptr ? BoundAttribute{} : bound(*written, scope);
 }
 
 static Result<Unit> bind_name(const std::string& name, Entry entry, NameScope& scope) {
@@ -157,17 +155,13 @@ Result<std::vector<Entry>> Importer::inputs_of(const onnx::NodeProto& proto, Nam
   return inputs;
 }
 
-static bool is_sequence(const Entry& entry) {
-  return std::holds_alternative<std::vector<ValueId>>(entry);
-}
-
 Result<Unit> Importer::add_node(const onnx::NodeProto& proto, const Body& body, NameScope& scope) {
   if (scope.depth > 0) TRY(count_unfolded());
   std::vector<Entry> inputs;
   // Nobody asks for the condition of an If whose branch is known.
   const bool decides = proto.op_type() == "If";
   if (!decides ||
-      (!known_branch(name_of(proto, scope)) && !is_given(name_of(proto, scope) + "/condition"))) {
+      (!known_branch(name_of(proto, scope)) && !is_given(condition_of(name_of(proto, scope))))) {
     TRY_ASSIGN(inputs, inputs_of(proto, scope));
   }
   const ModelFunction* function = file_.functions().find(proto);

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "graph/bounds.h"
+#include "graph/found_values.h"
 #include "graph/import_cache.h"
 #include "graph/onnx/names.h"
 #include "graph/onnx/parsed_model.h"
@@ -60,6 +61,10 @@ class Importer {
     return options_.part != nullptr && options_.part->given.contains(name);
   }
   ValueId given_value(const std::string& name);
+  /// What the condition is called of the If of a name, where both of its branches are computed.
+  static std::string condition_of(const std::string& name) {
+    return name + std::string(kCondition);
+  }
   /// Whether what the data find may be read.
   bool reads_found() const { return options_.found != nullptr; }
   /// The outputs of a node's graph that are the node's outputs `names`, or wanted.
@@ -77,10 +82,10 @@ class Importer {
   /// extent is a symbol of its own even where it follows from shapes.
   Result<ValueId> add_number(ValueId number, const std::string& name, bool own);
   /// The first `count` elements of `room` along axis 0, whose extent is a symbol.
-  Result<ValueId> add_part(ValueId room,
-                           ValueId count,
-                           const std::string& symbol,
-                           const std::string& name);
+  Result<ValueId> add_first_of(ValueId room,
+                               ValueId count,
+                               const std::string& symbol,
+                               const std::string& name);
 
  private:
   /// A list of nodes in the order in which they are read, and the names that are read at all.
@@ -156,6 +161,7 @@ class Importer {
   ValueId add_room(ValueId part);
   Result<Unit> add_part(
       ValueId room, ValueId part, int64_t axis, const std::string& symbol, ValueId count);
+  Result<Unit> add_between(Node node);
   Result<Unit> add_found(size_t number);
   Result<ValueId> count_found(const Node& finder, ValueId room);
   std::optional<FirstOfAll> find_all(Node& node);

@@ -17,6 +17,10 @@ namespace pruner {
 /// optional input or value that is left out is an invalid id.
 using Entry = std::variant<ValueId, std::vector<ValueId>>;
 
+inline bool is_sequence(const Entry& entry) {
+  return std::holds_alternative<std::vector<ValueId>>(entry);
+}
+
 struct NameScope;
 
 /// An attribute with the scope in which it was written, where a graph in it finds its names.
@@ -62,6 +66,13 @@ inline std::string inner_name(const onnx::NodeProto& node) {
   return node.output_size() > 0 ? node.output(0) : node.op_type();
 }
 
+/// A node's attribute as it is written; null: it has none of the name.
+inline const onnx::AttributeProto* written_attribute(const onnx::NodeProto& node,
+                                                     const std::string& name) {
+  for (const onnx::AttributeProto& attribute : node.attribute())
+    if (attribute.name() == name) return &attribute;
+  return nullptr;
+}
 /// A node's attribute, or what the call of its function gave for it; no proto where there is none.
 BoundAttribute find_attribute(const onnx::NodeProto& node,
                               const std::string& name,

@@ -55,19 +55,24 @@ class NodeWriter {
   }
 
   onnx::NodeProto& last() { return *(nodes_.end() - 1); }
+  /// Gives the last node an attribute.
+  void set_text(const std::string& name, const std::string& value) {
+    onnx::AttributeProto& given = *last().add_attribute();
+    given.set_name(name);
+    given.set_type(onnx::AttributeProto::STRING);
+    given.set_s(value);
+  }
 
   /// A node that is given as it is.
-  onnx::NodeProto& add(onnx::NodeProto node) { return *nodes_.Add() = std::move(node); }
+  void add(onnx::NodeProto node) { *nodes_.Add() = std::move(node); }
   /// An operator of ours.
-  onnx::NodeProto& add_own(const std::string& op,
-                           const std::vector<std::string>& inputs,
-                           const std::vector<std::string>& outputs) {
+  void add_own(const std::string& op,
+               const std::vector<std::string>& inputs,
+               const std::vector<std::string>& outputs) {
     add(op, inputs);
-    onnx::NodeProto& node = last();
-    node.set_domain("pruner");
-    node.clear_output();
-    for (const std::string& output : outputs) node.add_output(output);
-    return node;
+    last().set_domain("pruner");
+    last().clear_output();
+    for (const std::string& output : outputs) last().add_output(output);
   }
 
   std::string integers(const std::vector<int64_t>& values) { return list(values, true); }

@@ -14,9 +14,14 @@
 
 namespace pruner {
 
+// Whether a node's result is another view of its input.
+static bool is_alias(const Node& node) {
+  const GraphOp* op = find_graph_op(node.op);
+  return op != nullptr && op->fusion == Fusion::kAlias;
+}
+
 // Whether integers of one type are the same ones in another.
 static bool keeps_integers(DType from, DType to) {
-  const auto is_integer = [](DType t) { return !is_float(t) && t != DType::kBool && !is_code(t); };
   if (!is_integer(from) || !is_integer(to)) return false;
   if (is_signed_int(from)) return is_signed_int(to) && dtype_bytes(to) >= dtype_bytes(from);
   return dtype_bytes(to) >= dtype_bytes(from) + (is_signed_int(to) ? 1 : 0);
@@ -28,8 +33,7 @@ bool Importer::only_moves(const Node& node) {
   const Value& from = graph_[node.inputs[0]];
   if (element_count(from.shape) != 1) return false;
   const DType to = graph_[node.outputs[0]].dtype;
-  return op == "Identity" || op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" ||
-         op == "Flatten" || op == "Gather" ||
+  return is_alias(node) || op == "Gather" ||
          (op == "Cast" &&
           (keeps_integers(from.dtype, to) || (is_whole(node.inputs[0]) && dtype_bytes(to) == 8))) ||
          ((op == "Ceil" || op == "Floor") && is_whole(node.inputs[0]));
@@ -56,10 +60,6 @@ bool Importer::is_whole(ValueId id) {
 bool Importer::is_one(ValueId id) const {
   const std::optional<Tensor>& constant = graph_[id].constant;
   return constant && constant->num_elements() == 1 && constant->get(0) == 1;
-}
-
-static bool is_sequence(const Entry& entry) {
-  return std::holds_alternative<std::vector<ValueId>>(entry);
 }
 
 static constexpr int kDeepestKey = 24;  // operators whose calls are compared
@@ -135,24 +135,19 @@ Result<ValueId> Importer::add_number(ValueId number, const std::string& name, bo
               {{"least", static_cast<int64_t>(least)},
                {"most", static_cast<int64_t>(most)},
                {"symbol", symbol->second}}};
-    if (is_known) node.attributes["extent"] = known->second;
     length = node.outputs[0];
-    TRY(infer_node(graph_, node));
-    graph_.nodes.push_back(std::move(node));
-    made_by_.resize(graph_.values.size(), -1);
-    note_varying(graph_.nodes.size() - 1);
+    TRY(add_between(std::move(node)));
   }
   TRY_ASSIGN(const auto made, add("Shape", {length}, {}, name));
   return made[0];
 }
 
-Result<ValueId> Importer::add_part(ValueId room,
-                                   ValueId count,
-                                   const std::string& symbol,
-                                   const std::string& name) {
+Result<ValueId> Importer::add_first_of(ValueId room,
+                                       ValueId count,
+                                       const std::string& symbol,
+                                       const std::string& name) {
   const ValueId part = add_value({name, {}, {}, std::nullopt});
   TRY(add_part(room, part, 0, symbol, count));
-  note_varying(graph_.nodes.size() - 1);
   return part;
 }
 
@@ -172,8 +167,7 @@ RunTimeNumbers::Element Importer::element_of(ValueId id,
     if (op == "Concat" && graph_[id].shape.size() == 1) {
       while (index >= graph_[node->inputs[input]].shape[0])
         index -= graph_[node->inputs[input++]].shape[0];
-    } else if (op != "Identity" && op != "Reshape" && op != "Squeeze" && op != "Unsqueeze" &&
-               op != "Flatten" && !(op == "Cast" && keeps_integers(from, graph_[id].dtype))) {
+    } else if (!is_alias(*node) && !(op == "Cast" && keeps_integers(from, graph_[id].dtype))) {
       break;
     }
     id = node->inputs[input];
@@ -228,9 +222,8 @@ std::optional<RunTimeNumbers> Importer::run_time_numbers(const onnx::NodeProto& 
     numbers.axes = listed(3, count, 0, 1);
     numbers.steps = listed(4, count, 1, 0);
   } else if (row->op == "Resize") {
-    for (const onnx::AttributeProto& attribute : proto.attribute())
-      if (attribute.name() == "axes")
-        numbers.axes.assign(attribute.ints().begin(), attribute.ints().end());
+    if (const onnx::AttributeProto* axes = written_attribute(proto, "axes"))
+      numbers.axes.assign(axes->ints().begin(), axes->ints().end());
     for (size_t n = numbers.axes.size(); n < numbers.elements.size(); ++n)
       numbers.axes.push_back(static_cast<int64_t>(n));
   }
@@ -249,11 +242,6 @@ void Importer::note_varying(size_t first) {
         std::ranges::any_of(node.inputs, [&](ValueId id) { return id.valid() && varies(id); });
     for (const ValueId id : node.outputs) varies_[id.value] = found || reads;
   }
-}
-
-// Whether a value is known to be true, in whatever round a body is run.
-static bool is_true(const std::optional<Tensor>& constant) {
-  return constant && constant->num_elements() == 1 && constant->get(0) != 0;
 }
 
 // Whether a value of a graph is a constant of it that is true.
@@ -280,9 +268,8 @@ std::optional<RunTimeNumbers> Importer::run_time_loop(const onnx::NodeProto& pro
   if (!reads_found() || options_.part != nullptr || scope.depth > 0 || proto.op_type() != "Loop" ||
       !is_standard(proto.domain()))
     return std::nullopt;
-  const onnx::GraphProto* body = nullptr;
-  for (const onnx::AttributeProto& attribute : proto.attribute())
-    if (attribute.name() == "body") body = &attribute.g();
+  const onnx::AttributeProto* attribute = written_attribute(proto, "body");
+  const onnx::GraphProto* body = attribute == nullptr ? nullptr : &attribute->g();
   std::vector<ValueId> values;
   for (const Entry& entry : inputs) {
     if (is_sequence(entry)) return std::nullopt;
@@ -324,7 +311,7 @@ std::optional<RunTimeNumbers> Importer::run_time_loop(const onnx::NodeProto& pro
 }
 
 static std::string print(const std::string& name, const RunTimeNumbers& numbers) {
-  std::string text = fmt::format("{} {} axes {} steps {} rank {} {} {} {}",
+  std::string text = fmt::format("{} {} axes {} steps {} rank {} {} {} {} {}",
                                  name,
                                  numbers.op,
                                  fmt::join(numbers.axes, ","),
@@ -332,7 +319,8 @@ static std::string print(const std::string& name, const RunTimeNumbers& numbers)
                                  numbers.rank,
                                  numbers.data_vary,
                                  numbers.has_condition,
-                                 numbers.counts_rounds);
+                                 numbers.counts_rounds,
+                                 numbers.own_trips);
   for (const RunTimeNumbers::Element& element : numbers.elements)
     text += fmt::format(" {}:{}{}", element.value, element.index, element.known ? "" : "?");
   return text;
@@ -376,7 +364,7 @@ static Outputs add_part(const ConstructCall& call) {
   TRY_ASSIGN(const ValueId count, call.tensor(1));
   const BoundAttribute symbol = find_attribute(call.proto, "symbol", call.scope);
   TRY_ASSIGN(const ValueId part,
-             call.importer.add_part(
+             call.importer.add_first_of(
                  room, count, symbol.proto->s(), call.scope.prefix + call.proto.output(0)));
   return std::vector<Entry>{part};
 }

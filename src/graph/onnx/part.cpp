@@ -58,9 +58,9 @@ std::set<std::string> Importer::needed_outputs(const onnx::NodeProto& node,
 void Importer::add_needed_reads(const onnx::NodeProto& node,
                                 const std::string& prefix,
                                 std::set<std::string>& names) const {
-  const std::string own = prefix + inner_name(node) + "/";
-  const std::optional<bool> branch = known_branch(prefix + inner_name(node));
-  if (node.op_type() != "If" || (!branch && !is_given(own + "condition")))
+  const std::string own = prefix + inner_name(node);
+  const std::optional<bool> branch = known_branch(own);
+  if (node.op_type() != "If" || (!branch && !is_given(condition_of(own))))
     return add_reads(node, names);
   std::set<std::string> all;  // that the branches read
   for (const onnx::AttributeProto& attribute : node.attribute()) {
@@ -73,7 +73,9 @@ void Importer::add_needed_reads(const onnx::NodeProto& node,
     needed_nodes(graph.node(),
                  *order,
                  needed_outputs(node, graph, names, prefix),
-                 branch ? own : own + (then ? "then/" : "else/"),
+                 own + (branch ? "/"
+                        : then ? "/then/"
+                               : "/else/"),
                  inner);
     for (const auto& tensor : graph.initializer()) inner.erase(tensor.name());
     for (const onnx::NodeProto& maker : graph.node())

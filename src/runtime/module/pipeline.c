@@ -86,12 +86,6 @@ static int use_found(const PipelineRun* run, const PlanFound* found) {
   return 1;
 }
 
-static int use_all_found(const PipelineRun* run, const PlanFound* found, int64_t count) {
-  for (int64_t f = 0; f < count; f++)
-    if (!use_found(run, &found[f])) return 0;
-  return 1;
-}
-
 static int join(const PipelineRun* run, const PlanJoin* join) {
   int64_t* whole = dims_of(run, join->whole);
   const int64_t rank = tensor_of(join->whole)->spec.rank;
@@ -109,6 +103,14 @@ static int join(const PipelineRun* run, const PlanJoin* join) {
       to += bytes;
     }
   }
+  return 1;
+}
+
+static int use_parts(const PipelineRun* run, const PlanParts* parts) {
+  for (int64_t f = 0; f < parts->num_found; f++)
+    if (!use_found(run, &parts->found[f])) return 0;
+  for (int64_t j = 0; j < parts->num_joins; j++)
+    if (!join(run, &parts->joins[j])) return 0;
   return 1;
 }
 
@@ -142,10 +144,7 @@ static int32_t run_stage(const PipelineRun* run, int64_t s, void** room, double*
     memcpy(dims_of(run, stage->outputs[o]), output_dims, (size_t)rank * sizeof *output_dims);
     output_dims += rank;
   }
-  if (!use_all_found(run, stage->found, stage->num_found)) return 1;
-  for (int64_t j = 0; j < stage->num_joins; j++)
-    if (!join(run, &stage->joins[j])) return 1;
-  return 0;
+  return !use_parts(run, &stage->then);
 }
 
 /* The one element of a tensor of int64, or of bool; `otherwise` where there is no tensor. */
@@ -211,31 +210,30 @@ static int append(const PipelineRun* run, const PlanLoopStack* stack) {
   return 1;
 }
 
-/* The states become what the round hands on, of which some may be states. */
+/* The states become what the round hands on. That may be other states, so that all of it is copied
+   before any of them changes. */
 static int hand_on(const PipelineRun* run, const PlanLoop* loop) {
   size_t bytes = 1;
-  for (int64_t i = 0; i < loop->num_states; i++) {
-    const PlanLoopState* state = &loop->states[i];
-    if (memcmp(dims_of(run, state->next),
-               dims_of(run, state->state),
-               (size_t)tensor_of(state->state)->spec.rank * sizeof(int64_t)) != 0)
+  for (int64_t i = 0; i < loop->num_carried; i++) {
+    const PlanCarried* carried = &loop->carried[i];
+    if (memcmp(dims_of(run, carried->next),
+               dims_of(run, carried->state),
+               (size_t)tensor_of(carried->state)->spec.rank * sizeof(int64_t)) != 0)
       return pruner_fail("\"%s\" has another shape after a round",
-                         tensor_of(state->state)->spec.name);
-    bytes += step_bytes(run, state->next, -1);
+                         tensor_of(carried->state)->spec.name);
+    bytes += step_bytes(run, carried->next, -1);
   }
   unsigned char* all = malloc(bytes);
   if (all == NULL) return pruner_fail("cannot have %lld bytes of memory", (long long)bytes);
-  unsigned char* to = all;
-  for (int64_t i = 0; i < loop->num_states; i++) {
-    const size_t own = step_bytes(run, loop->states[i].next, -1);
-    memcpy(to, bytes_of(run, loop->states[i].next), own);
-    to += own;
-  }
-  to = all;
-  for (int64_t i = 0; i < loop->num_states; i++) {
-    const size_t own = step_bytes(run, loop->states[i].state, -1);
-    memcpy(bytes_of(run, loop->states[i].state), to, own);
-    to += own;
+  for (int back = 0; back < 2; back++) {
+    unsigned char* at = all;
+    for (int64_t i = 0; i < loop->num_carried; i++) {
+      const PlanCarried* carried = &loop->carried[i];
+      const size_t own = step_bytes(run, carried->state, -1);
+      memcpy(
+          back ? bytes_of(run, carried->state) : at, back ? at : bytes_of(run, carried->next), own);
+      at += own;
+    }
   }
   free(all);
   return 1;
@@ -249,7 +247,7 @@ static int32_t run_round(const PipelineRun* run,
                          double* round_seconds) {
   const size_t kernels = (size_t)pruner_plan.num_kernels;
   for (int64_t i = 0; i < loop->num_symbols; i++) run->values[loop->symbols[i]] = -1;
-  if (!use_all_found(run, loop->found, loop->num_found)) return 1;
+  if (!use_parts(run, &loop->begin)) return 1;
   if (seconds != NULL) memset(round_seconds, 0, kernels * sizeof *seconds);
   for (int64_t s = loop->first; s <= loop->last; s++)
     if (run_stage(run, s, room, seconds == NULL ? NULL : round_seconds) != 0) return 1;
@@ -266,26 +264,23 @@ static int32_t run_rounds(const PipelineRun* run,
                           double* round_seconds) {
   const int64_t trips = number_of(run, loop->trips, INT64_MAX);
   int64_t goes_on = number_of(run, loop->condition, 1), round = 0;
-  for (int64_t i = 0; i < loop->num_states; i++)
-    copy_tensor(run, loop->states[i].init, loop->states[i].state);
+  for (int64_t i = 0; i < loop->num_carried; i++)
+    copy_tensor(run, loop->carried[i].init, loop->carried[i].state);
   for (int64_t i = 0; i < loop->num_stacks; i++) begin_stack(run, &loop->stacks[i]);
   for (; round < trips && goes_on; round++) {
     set_number(run, loop->round, round);
     if (run_round(run, loop, room, seconds, round_seconds) != 0) return 1;
     goes_on = number_of(run, loop->next, 1);
-    if (loop->num_states > 0 && !hand_on(run, loop)) return 1;
+    if (loop->num_carried > 0 && !hand_on(run, loop)) return 1;
   }
   set_number(run, loop->rounds, round);
   /* Where rounds are counted, the whole has its full length, also where the condition ended them
-     early: found_after makes the part that was written a tensor of its own. */
+     early: `then` makes the part that was written a tensor of its own. */
   for (int64_t i = 0; i < loop->num_stacks && loop->rounds >= 0; i++)
     dims_of(run, loop->stacks[i].whole)[0] += (trips - round) * steps_of(&loop->stacks[i]);
-  for (int64_t i = 0; i < loop->num_states; i++)
-    copy_tensor(run, loop->states[i].state, loop->states[i].last);
-  if (!use_all_found(run, loop->found_after, loop->num_found_after)) return 1;
-  for (int64_t j = 0; j < loop->num_joins_after; j++)
-    if (!join(run, &loop->joins_after[j])) return 1;
-  return 0;
+  for (int64_t i = 0; i < loop->num_carried; i++)
+    copy_tensor(run, loop->carried[i].state, loop->carried[i].last);
+  return !use_parts(run, &loop->then);
 }
 
 static int32_t run_loop(const PipelineRun* run,

@@ -135,20 +135,25 @@ typedef struct {
   int64_t whole, axis, symbol;
 } PlanJoin;
 
+/* What becomes of tensors that were made. */
+typedef struct {
+  int64_t num_found;
+  const PlanFound* found;
+  int64_t num_joins;
+  const PlanJoin* joins;
+} PlanParts;
+
 /* The phase of the same number. */
 typedef struct {
   const int64_t* symbols; /* places of their extents among the plan's num_values */
   const int64_t* inputs;  /* tensors */
   const int64_t* outputs;
-  int64_t num_found;
-  const PlanFound* found;
-  int64_t num_joins;
-  const PlanJoin* joins;
+  PlanParts then; /* when it has run */
 } PlanStage;
 
 typedef struct {
   int64_t init, state, next, last; /* tensors */
-} PlanLoopState;
+} PlanCarried;
 typedef struct {
   int64_t init; /* -1: it begins with nothing */
   int64_t part, whole;
@@ -158,18 +163,14 @@ typedef struct {
 typedef struct {
   int64_t first, last; /* stages */
   int64_t trips, condition, next, rounds, round;
-  int64_t num_states;
-  const PlanLoopState* states;
+  int64_t num_carried;
+  const PlanCarried* carried;
   int64_t num_stacks;
   const PlanLoopStack* stacks;
   int64_t num_symbols;
   const int64_t* symbols; /* places of their extents among the plan's num_values */
-  int64_t num_found;
-  const PlanFound* found;
-  int64_t num_found_after;
-  const PlanFound* found_after;
-  int64_t num_joins_after;
-  const PlanJoin* joins_after;
+  PlanParts begin;        /* when a round begins */
+  PlanParts then;         /* when all rounds have been run */
 } PlanLoop;
 
 typedef struct {
