@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "support/rng.h"
@@ -105,22 +106,34 @@ bool is_generic(int64_t extent) {
 
 namespace {
 
+/// The least prime of a range; nullopt: there is none.
+std::optional<int64_t> first_prime(int64_t min, int64_t max) {
+  for (int64_t n = min; n <= max; ++n)
+    if (is_generic(n)) return n;
+  return std::nullopt;
+}
+
+int64_t last_prime(int64_t max) {
+  while (!is_generic(max)) --max;
+  return max;
+}
+
 /// Primes of a range that grow by about the same factor, the least and the greatest among them.
 std::vector<int64_t> spread_primes(int64_t min, int64_t max, int most) {
   std::vector<int64_t> primes;
-  for (int64_t n = min; n <= max; ++n)
-    if (is_generic(n)) primes.push_back(n);
+  for (std::optional<int64_t> next = first_prime(min, max); next && std::ssize(primes) <= most;
+       next = first_prime(*next + 1, max))
+    primes.push_back(*next);
   if (std::ssize(primes) <= most) return primes;
+  const int64_t least = primes.front(), greatest = last_prime(max);
+  const double ratio = static_cast<double>(greatest) / static_cast<double>(least);
   std::vector<int64_t> spread;
-  const double ratio = static_cast<double>(primes.back()) / static_cast<double>(primes.front());
   for (int i = 0; i < most; ++i) {
     const double wanted =
-        static_cast<double>(primes.front()) * std::pow(ratio, i / static_cast<double>(most - 1));
-    auto at = std::ranges::lower_bound(primes, static_cast<int64_t>(std::llround(wanted)));
-    if (at == primes.end()) --at;
-    if (!spread.empty() && *at <= spread.back())
-      at = std::ranges::upper_bound(primes, spread.back());
-    if (at != primes.end()) spread.push_back(*at);
+        static_cast<double>(least) * std::pow(ratio, i / static_cast<double>(most - 1));
+    std::optional<int64_t> at = first_prime(std::llround(wanted), greatest).value_or(greatest);
+    if (!spread.empty() && *at <= spread.back()) at = first_prime(spread.back() + 1, greatest);
+    if (at) spread.push_back(*at);
   }
   return spread;
 }
