@@ -64,5 +64,45 @@ INSTANTIATE_TEST_SUITE_P(
                     RangeCase{"attention {b} 2 {s} {s} 16", {{"b", 1, 6, {}}, {"s", 2, 20, {}}}},
                     RangeCase{"attention 1 2 {n} {n} 16", {{"n", 1, 50, {}}}}));
 
+class EverySketch : public testing::TestWithParam<RangeCase> {};
+
+// Else tiles would be chosen for the divisors of one extent, and the program would be another one
+// where a tile divides it: one of Winograd's was no program at multiples of 3.
+TEST_P(EverySketch, HasOpenAxesWhereExtentsVary) {
+  const auto& [op, symbols] = GetParam();
+  TaskRange task = task_range(op, symbols);
+  SymbolValues less = task.box().max;
+  for (int64_t& extent : less) --extent;
+  const Space &large = task.space_at(task.box().max), &small = task.space_at(less);
+  int compared = 0;
+  for (const Sketch& sketch : large.sketches) {
+    const auto other = std::ranges::find(small.sketches, sketch.name, &Sketch::name);
+    if (other == small.sketches.end() || other->dag.size() != sketch.dag.size()) continue;
+    for (int32_t s = 0; s < sketch.dag.size(); ++s) {
+      const Stage &a = sketch.dag[StageId{s}], &b = other->dag[StageId{s}];
+      if (a.is_placeholder()) continue;
+      const size_t axes = a.axes.size() + a.reduce_axes.size();
+      ASSERT_EQ(axes, b.axes.size() + b.reduce_axes.size()) << sketch.name << ": " << a.name;
+      for (int i = 0; i < static_cast<int>(axes); ++i) {
+        const Iterator &x = iterator_of(a, i), &y = iterator_of(b, i);
+        if (x.extent == y.extent) continue;
+        EXPECT_TRUE(x.open && y.open) << sketch.name << ": " << x.name << " of " << a.name;
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    TaskRange,
+    EverySketch,
+    testing::Values(RangeCase{"conv2d {b} 16 14 14 16 3 3 padding=1", {kBatch}},
+                    RangeCase{"conv2d 1 16 {n} {n} 16 3 3 padding=1", {{"n", 8, 40, {}}}},
+                    RangeCase{"conv2d 1 16 {n} {n} 16 5 5 padding=2", {{"n", 8, 40, {}}}},
+                    RangeCase{"batch_matmul 2 {n} 64 48", {kN}},
+                    RangeCase{"attention 1 2 {n} {n} 16", {{"n", 1, 64, {}}}},
+                    RangeCase{"layernorm {n} {n}", {kN}}));
+
 }  // namespace
 }  // namespace pruner

@@ -112,7 +112,7 @@ Stage product_of_parts(const ComputeDag& dag,
   const Iterator axis = product.reduce_axes[k];
   const int64_t inner = 2 * matrix_steps(std::max<int64_t>(axis.extent / 2, 1), kMatrixSteps);
   if (axis.extent % inner != 0) return product;
-  product.reduce_axes[k] = {axis.name + "_o", axis.extent / inner};
+  product.reduce_axes[k] = {axis.name + "_o", axis.extent / inner, axis.open};
   product.reduce_axes.insert(
       product.reduce_axes.begin() + static_cast<std::ptrdiff_t>(k) + 1,
       {{axis.name + "_u", products.u}, {axis.name + "_v", products.v}, {axis.name, inner}});

@@ -61,8 +61,9 @@ static void copy_operand(ComputeDag& dag, int s, const Access& access, int dim, 
   if (blocks < 0) {
     copy.axes.erase(copy.axes.begin() + dim);
   } else {
-    copy.axes[dim] = {strided.name + "_o", reader.axes[blocks].extent};
-    strided = {strided.name + "_i", reader.axes[vector].extent};
+    const Iterator &block = reader.axes[blocks], &lane = reader.axes[vector];
+    copy.axes[dim] = {strided.name + "_o", block.extent, block.open};
+    strided = {strided.name + "_i", lane.extent, lane.open};
   }
   copy.axes.push_back(strided);
   std::vector<Expr> place = iterator_vars(copy);

@@ -81,7 +81,10 @@ Iterator fused(const Stage& stage, const Group& axes, const char* name) {
   Iterator all = iterator_of(stage, axes[0]);
   if (axes.size() == 1) return all;
   all = {name, 1};
-  for (const int axis : axes) all.extent *= iterator_of(stage, axis).extent;
+  for (const int axis : axes) {
+    all.extent *= iterator_of(stage, axis).extent;
+    all.open |= iterator_of(stage, axis).open;
+  }
   return all;
 }
 

@@ -154,7 +154,7 @@ class KeyBlocks {
   }
 
   Iterator blocks_of(const Iterator& keys) const {
-    return {keys.name + "_o", keys.extent / block_};
+    return {keys.name + "_o", keys.extent / block_, keys.open};
   }
   Iterator within(const Iterator& keys) const { return {keys.name + "_i", block_}; }
 

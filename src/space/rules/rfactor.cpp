@@ -18,7 +18,7 @@ static void factor(ComputeDag& dag, StageId id, int width) {
   part.tag = kRowPartTag;
   part.output = false;
   part.axes.push_back({rows.name + "_i", width});
-  part.reduce_axes.back() = {rows.name + "_o", (rows.extent + width - 1) / width};
+  part.reduce_axes.back() = {rows.name + "_o", (rows.extent + width - 1) / width, rows.open};
   // The old variables in terms of the new ones: the lane axis comes after the spatial ones.
   const std::vector<Expr> vars = iterator_vars(part);
   std::vector<Expr> values(vars.begin(), vars.begin() + spatial);
@@ -26,7 +26,7 @@ static void factor(ComputeDag& dag, StageId id, int width) {
   const Expr row = vars.back() * width + vars[spatial];
   values.back() = row;
   part.body = substitute(stage.body, values);
-  if (rows.extent % width != 0) {
+  if (rows.open || rows.extent % width != 0) {
     part.body =
         select(row < Expr(rows.extent), part.body, combiner_identity(stage.combiner, stage.dtype));
   }

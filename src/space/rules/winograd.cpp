@@ -110,16 +110,19 @@ class Rewriter {
   Rewriter(ComputeDag& dag, const Convolution& conv, int m, bool gpu)
       : dag_(dag), form_(winograd(m)), gpu_(gpu), at_(conv.stage.value), data_(conv.data) {
     const Stage& stage = dag[conv.stage];
-    out_ = stage.shape();
-    channels_ = stage.reduce_axes[2].extent;
-    rows_ = (out_[1] + m - 1) / m;
-    columns_ = (out_[2] + m - 1) / m;
-    tiles_ = {"t", out_[0] * rows_ * columns_};
+    image_ = {"n", stage.axes[0].extent, stage.axes[0].open};
+    height_ = {"h", stage.axes[1].extent, stage.axes[1].open};
+    width_ = {"w", stage.axes[2].extent, stage.axes[2].open};
+    kernels_ = {"k", stage.axes[3].extent, stage.axes[3].open};
+    channels_ = {"c", stage.reduce_axes[2].extent, stage.reduce_axes[2].open};
+    rows_ = (height_.extent + m - 1) / m;
+    columns_ = (width_.extent + m - 1) / m;
+    tiles_ = {"t", image_.extent * rows_ * columns_, image_.open || height_.open || width_.open};
   }
 
   void run(StageId weight) {
     Stage& constant = dag_[weight];
-    constant.axes = {{"e", points() * points()}, {"c", channels_}, {"k", out_[3]}};
+    constant.axes = {{"e", points() * points()}, channels_, kernels_};
     constant.transform = form_.tile == 2 ? Transform::kWinograd2 : Transform::kWinograd4;
     constant.dtype = DType::kFloat32;
     const StageId d = gpu_ ? insert(data_tile()) : StageId{};
@@ -163,7 +166,8 @@ class Rewriter {
       if (selects && reads(pad->condition, VarId{d})) continue;
       const auto at = static_cast<size_t>(d);
       const int64_t covered = (d == 1 ? rows_ : columns_) * tile() + 2;
-      if (covered > data.axes[at].extent) inside = inside && index[at] < Expr(data.axes[at].extent);
+      const Iterator& axis = data.axes[at];
+      if (axis.open || covered > axis.extent) inside = inside && index[at] < Expr(axis.extent);
     }
     return select(inside, element, float_imm(0, data.dtype));
   }
@@ -184,14 +188,14 @@ class Rewriter {
 
   // Of the stages below in registers what a tile of them reads more than once.
   Stage data_tile() const {
-    Stage d = tile_of("winograd_data_tile", "r", "s", {"c", channels_});
+    Stage d = tile_of("winograd_data_tile", "r", "s", channels_);
     d.tag = kTileTag;
     const std::vector<Expr> i = iterator_vars(d);
     d.body = data_at(i[0], i);
     return d;
   }
   Stage product_tile(StageId m) const {
-    Stage p = tile_of("winograd_product_tile", "u", "v", {"k", out_[3]});
+    Stage p = tile_of("winograd_product_tile", "u", "v", kernels_);
     p.tag = kTileTag;
     const std::vector<Expr> i = iterator_vars(p);
     p.body = load(m, {i[0] * Expr(points()) + i[1], i[2], i[3]}, DType::kFloat32);
@@ -199,7 +203,7 @@ class Rewriter {
   }
 
   Stage data_rows(StageId d) const {
-    Stage x = tile_of("winograd_rows", "u", "s", {"c", channels_});
+    Stage x = tile_of("winograd_rows", "u", "s", channels_);
     const std::vector<Expr> i = iterator_vars(x);
     std::vector<Expr> taps, rows;
     for (int64_t r = 0; r < points(); ++r)
@@ -212,7 +216,7 @@ class Rewriter {
   }
 
   Stage data_columns(StageId x) {
-    Stage v = stage_of("winograd_data", {{"e", points() * points()}, tiles_, {"c", channels_}});
+    Stage v = stage_of("winograd_data", {{"e", points() * points()}, tiles_, channels_});
     v.unrolled = {{0, points() * points()}};
     const std::vector<Expr> i = iterator_vars(v);
     std::vector<Expr> taps, rows;
@@ -227,8 +231,8 @@ class Rewriter {
   }
 
   Stage product(StageId v, StageId weight) {
-    Stage m = stage_of("winograd_product", {{"e", points() * points()}, tiles_, {"k", out_[3]}});
-    m.reduce_axes = {{"c", channels_}};
+    Stage m = stage_of("winograd_product", {{"e", points() * points()}, tiles_, kernels_});
+    m.reduce_axes = {channels_};
     m.combiner = Combiner::kSum;
     const std::vector<Expr> i = iterator_vars(m);
     m.body = load(v, {i[0], i[1], i[3]}, DType::kFloat32) *
@@ -238,9 +242,8 @@ class Rewriter {
   }
 
   Stage output_rows(StageId m, StageId p) const {
-    Stage s = stage_of(
-        "winograd_sums",
-        {{"n", out_[0]}, {"h", out_[1]}, {"v", points()}, {"q", columns_}, {"k", out_[3]}});
+    Stage s = stage_of("winograd_sums",
+                       {image_, height_, {"v", points()}, {"q", columns_, width_.open}, kernels_});
     s.unrolled = {{1, tile()}, {2, points()}};
     const std::vector<Expr> i = iterator_vars(s);
     const Expr t = (i[0] * Expr(rows_) + floor_div(i[1], Expr(tile()))) * Expr(columns_) + i[3];
@@ -255,7 +258,7 @@ class Rewriter {
   }
 
   Stage output_columns(StageId s) {
-    Stage y = stage_of("", {{"n", out_[0]}, {"h", out_[1]}, {"w", out_[2]}, {"k", out_[3]}});
+    Stage y = stage_of("", {image_, height_, width_, kernels_});
     y.unrolled = {{1, tile()}, {2, tile()}};
     const std::vector<Expr> i = iterator_vars(y);
     std::vector<Expr> taps, rows;
@@ -274,8 +277,9 @@ class Rewriter {
   const bool gpu_;
   int at_;  // the convolution's place
   StageId data_;
-  std::vector<int64_t> out_;  // n, h, w, k
-  int64_t channels_, rows_, columns_;
+  Iterator image_, height_, width_, kernels_;  // of the result
+  Iterator channels_;
+  int64_t rows_, columns_;  // of tiles
   Iterator tiles_;
 };
 
