@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "deploy/memory_plan.h"
@@ -260,8 +261,15 @@ Result<GroupKernels> ModuleKernels::compile_group_range(const Network& network, 
   const PackingFits fits = [&](size_t a, const PackSpec& packing) {
     return packs_as_before(network.partition, network.partition.groups[g], a, packing, weights_);
   };
+  const auto start = std::chrono::steady_clock::now();
   TRY_ASSIGN(std::vector<RangeKernel> chosen,
              range_kernels(task, choice_, options_.times, fits, symbol_of(network.first + i)));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  log_detail("{}: {} kernels over {} shapes, chosen in {:.2f} s",
+             network.partition.groups[g].name,
+             chosen.size(),
+             task.box().num_shapes(),
+             took.count());
   GroupKernels kernels;
   for (const RangeKernel& kernel : chosen) {
     const bool of_task = kernel.program.symbols.empty();

@@ -646,11 +646,28 @@ std::vector<SymbolValues> representative_shapes(std::span<const Symbol> symbols,
   return shapes;
 }
 
+/// Of what moves and combines elements, behind what the data find: tiles gain little there, and
+/// boxes of several symbols ask for dozens of kernels. nullopt: the task has a reduction, or its
+/// weights are stored in another way.
+static std::optional<RangeKernel> plain_kernel_of_found(const TaskRange& task,
+                                                        const PackingFits& fits,
+                                                        const std::string& name) {
+  const bool reduces = std::ranges::any_of(task.dag().form().stages, &Stage::is_reduction);
+  if (reduces || std::ranges::none_of(task.symbols(), &Symbol::found)) return std::nullopt;
+  Result<RangeKernel> plain = plain_kernel(task, {task.box()}, {}, name);
+  if (!plain.ok()) return std::nullopt;
+  for (size_t a = 0; a < plain->program.args.size(); ++a)
+    if (!fits(a, plain->program[plain->program.args[a]].pack)) return std::nullopt;
+  return *std::move(plain);
+}
+
 Result<std::vector<RangeKernel>> range_kernels(TaskRange& task,
                                                const ScheduleChoice& choice,
                                                const ScheduleTimes& times,
                                                const PackingFits& fits,
                                                const std::string& name) {
+  if (std::optional<RangeKernel> plain = plain_kernel_of_found(task, fits, name))
+    return std::vector<RangeKernel>{*std::move(plain)};
   Chooser chooser(task, choice, times, fits, name, task.box());
   TRY_ASSIGN(std::vector<RangeKernel> kernels, chooser.run());
   TRY(chooser.cover_few(kernels));
