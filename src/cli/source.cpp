@@ -13,7 +13,7 @@
 #include "graph/import_cache.h"
 #include "graph/networks/networks.h"
 #include "graph/partition_range.h"
-#include "graph/pipeline.h"
+#include "graph/pipeline/pipeline.h"
 #include "graph/quantize.h"
 #include "runtime/gpu_context.h"
 #include "space/space.h"

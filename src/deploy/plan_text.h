@@ -8,7 +8,7 @@
 
 #include "deploy/memory_plan.h"
 #include "deploy/tensor_file.h"
-#include "graph/pipeline.h"
+#include "graph/pipeline/pipeline.h"
 #include "tensor/symbol.h"
 
 namespace pruner {

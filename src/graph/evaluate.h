@@ -12,7 +12,7 @@ std::string node_label(const Graph& graph, const Node& node);
 /// Whether we work on tensors of such extents: no more than 2^36 elements, and none below 0.
 bool is_tensor_shape(std::span<const int64_t> shape);
 
-/// Whether the node stands for what a pipeline (graph/pipeline.h) does between stages: its result
+/// Whether the node stands for what a pipeline (graph/pipeline) does between stages: its result
 /// is never known, even of constants.
 bool is_of_pipeline(const Node& node);
 

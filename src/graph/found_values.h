@@ -1,6 +1,6 @@
 // Values of which only a part is used: what NonZero and its like find, whose extent the data say at
 // run time. What reads one would take the rest for values, too, so that in a network of one stage
-// it can be an output only. In a pipeline (graph/pipeline.h) a node kFound stands behind each: its
+// it can be an output only. In a pipeline (graph/pipeline) a node kFound stands behind each: its
 // inputs are the value and the number of what is found, its output is the part that is used, and
 // its attribute `symbol` names the extent.
 #pragma once

@@ -16,7 +16,7 @@ namespace pruner {
 struct Routine;        // graph/ops/op.h
 struct NetworkRanges;  // graph/partition_range.h
 struct ImportCache;    // graph/import_cache.h
-struct Pipeline;       // graph/pipeline.h
+struct Pipeline;       // graph/pipeline/pipeline.h
 struct FoundExtents;   // graph/found_values.h
 
 /// A fused group: its DAG's inputs, in the order of dag.inputs(), are these values.

@@ -1,6 +1,6 @@
 // label: codegen
 // Modules of networks with extents that the data decide, beside what a loop over the data gives.
-#include "graph/pipeline.h"
+#include "graph/pipeline/pipeline.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/source.h"
-#include "graph/pipeline.h"
+#include "graph/pipeline/pipeline.h"
 
 namespace pruner {
 

@@ -79,7 +79,7 @@ static void dropout(Body& b) {
 }
 
 // The places are known where the condition is; one without elements is that of a network at other
-// extents (graph/pipeline.h), and its node has to be there.
+// extents (graph/pipeline), and its node has to be there.
 static void compress(Body& b) {
   const bool flat = !b.call().has_attribute("axis");
   const Term x = flat ? b.reshape(b.input(0), {-1}) : b.input(0);

@@ -1,5 +1,5 @@
 // The rounds of a Loop whose number is known at run time only. One round of its body stands in the
-// graph, between these nodes, and a pipeline (graph/pipeline.h) runs it again and again. They are
+// graph, between these nodes, and a pipeline (graph/pipeline) runs it again and again. They are
 // no part of any stage: what they make is made by the pipeline.
 #include "graph/ops/op.h"
 

@@ -6,7 +6,7 @@
 
 #include "graph/found_values.h"
 #include "graph/partition_range.h"
-#include "graph/pipeline.h"
+#include "graph/pipeline/pipeline.h"
 #include "support/check.h"
 
 namespace pruner {

@@ -1,4 +1,4 @@
-/* Networks with extents that the data decide (graph/pipeline.h): one stage after the other. */
+/* Networks with extents that the data decide (graph/pipeline): one stage after the other. */
 #ifndef PRUNER_RUNTIME_MODULE_PIPELINE_H_
 #define PRUNER_RUNTIME_MODULE_PIPELINE_H_
 

@@ -114,7 +114,7 @@ typedef struct {
   int64_t first_value;   /* where the values of plan_number() are among the plan's num_values */
 } PlanPhase;
 
-/* What the stages of a network hand on, where the data decide extents (graph/pipeline.h). */
+/* What the stages of a network hand on, where the data decide extents (graph/pipeline). */
 typedef struct {
   PrunerTensorSpec spec; /* with all that there is room for */
   int64_t element_bytes;
