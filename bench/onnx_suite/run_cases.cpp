@@ -21,6 +21,7 @@
 #include "deploy/tensor_file.h"
 #include "graph/onnx/tensor_proto.h"
 #include "graph/partition.h"
+#include "graph/pipeline/pipeline.h"
 #include "support/file.h"
 #include "support/json.h"
 #include "target/target.h"
@@ -128,12 +129,29 @@ Verdict compare(const Case& c, std::span<const TensorSpec> specs, std::span<cons
   return {"pass", ""};
 }
 
-Result<Verdict> run_model(const fs::path& model, const Case& c, const fs::path& scratch) {
+/// Writes the model's module: one stage after the other where the data decide extents, as the
+/// command line does.
+Result<Unit> build(const fs::path& model, const std::string& scratch, const std::string& path) {
   const Target target = host_target(2);
-  TRY_ASSIGN(Graph graph, import_onnx(model.string(), {}));
-  TRY_ASSIGN(const Partition parts, partition(std::move(graph), target));
+  const ModuleOptions options = {.jobs = 1, .work_dir = scratch};
+  const CutStage cut = [&](Graph graph) { return partition(std::move(graph), target); };
+  const ImportStage import = import_from(model.string(), {});
+  TRY_ASSIGN(std::optional<Pipeline> stages, cut_into_stages(import));
+  if (!stages) {
+    TRY_ASSIGN(Graph graph, import_onnx(model.string(), {}));
+    TRY_ASSIGN(const Partition parts, cut(std::move(graph)));
+    TRY(build_module(parts, target, {}, options, path));
+    return Unit{};
+  }
+  TRY_ASSIGN(const std::vector<Phase> phases,
+             stage_phases(std::make_shared<const Pipeline>(*std::move(stages)), import, cut));
+  TRY(build_module(phases, target, nullptr, options, path));
+  return Unit{};
+}
+
+Result<Verdict> run_model(const fs::path& model, const Case& c, const fs::path& scratch) {
   const std::string path = (scratch / "case.so").string();
-  TRY(build_module(parts, target, {}, {.jobs = 1, .work_dir = scratch.string()}, path));
+  TRY(build(model, scratch.string(), path));
   TRY_ASSIGN(LoadedModule module, load_module(path, 2));
   std::vector<NamedTensor> given;
   for (const TensorSpec& spec : module.inputs()) {
