@@ -52,9 +52,16 @@ static int64_t rounded_up(double x) {
   return whole + ((double)whole < x);
 }
 
-enum { kSamples = 64 }; /* that are worked out at a time, for all channels */
+enum { kSamples = 256 }; /* that are worked out at a time, for all channels */
 
-/* What some samples of a bin, from number `from` on, make of a channel that had `result`. */
+/* A region: its first bin's corner and a bin's size, in rows and columns of the data, and how many
+   samples a bin has along each. */
+typedef struct {
+  double start[2], size[2];
+  int64_t image, samples[2];
+} Region;
+
+/* What `samples`, from number `from` on of a bin's, make of a channel that had `result`. */
 static double add_samples(const Call* call,
                           int64_t plane,
                           const Sample* samples,
@@ -62,47 +69,61 @@ static double add_samples(const Call* call,
                           int64_t to,
                           int64_t count,
                           double result) {
+  double sum = 0;
   for (int64_t i = from; i < to; i++) {
     const Sample* s = &samples[i - from];
-    double sum = 0, most = 0;
-    for (int n = 0; n < 4; n++) {
-      const double part = s->weight[n] * element(call, plane + s->at[n]);
-      sum += part;
-      most = n == 0 || part > most ? part : most;
-    }
-    if (!call->p->takes_greatest) result += sum / (double)count;
-    if (call->p->takes_greatest) result = i == 0 || most > result ? most : result;
+    double parts[4];
+    for (int n = 0; n < 4; n++) parts[n] = s->weight[n] * element(call, plane + s->at[n]);
+    sum += parts[0] + parts[1] + parts[2] + parts[3];
+    if (!call->p->takes_greatest) continue;
+    double most = parts[0];
+    for (int n = 1; n < 4; n++) most = parts[n] > most ? parts[n] : most;
+    result = i == 0 || most > result ? most : result;
   }
-  return result;
+  return call->p->takes_greatest ? result : result + sum / (double)count;
 }
 
-/* One bin of all channels. */
-static void run_bin(
-    const Call* call, int64_t roi, const double* start, const double* size, int64_t bin) {
+/* Samples [from, to) of a bin. */
+static void place_samples(
+    const PrunerRoiAlign* p, const Region* r, int64_t bin, int64_t from, int64_t to, Sample* made) {
+  for (int64_t i = from; i < to; i++) {
+    const double down = ((double)(i / r->samples[1]) + 0.5) / (double)r->samples[0];
+    const double right = ((double)(i % r->samples[1]) + 0.5) / (double)r->samples[1];
+    made[i - from] = sample_at(p,
+                               r->start[0] + ((double)(bin / p->columns) + down) * r->size[0],
+                               r->start[1] + ((double)(bin % p->columns) + right) * r->size[1]);
+  }
+}
+
+/* The bins of a region. Of as many as have room for their samples these are placed once, and
+   channel after channel goes over all of them: what it reads lies close together. */
+static void run_region(const Call* call, int64_t roi, const Region* r) {
   const PrunerRoiAlign* p = call->p;
   const int64_t area = p->height * p->width, bins = p->rows * p->columns;
-  const int64_t image = call->images[roi];
-  const int64_t down = p->samples > 0 ? p->samples : rounded_up(size[0]);
-  const int64_t right = p->samples > 0 ? p->samples : rounded_up(size[1]);
-  const int64_t all = image >= 0 && image < p->images ? down * right : 0;
-  const int64_t count = down * right > 1 ? down * right : 1;
-  const int64_t first = roi * p->channels * bins + bin;
-  for (int64_t from = 0; from == 0 || from < all; from += kSamples) {
-    const int64_t to = from + kSamples < all ? from + kSamples : all;
-    Sample samples[kSamples];
-    for (int64_t i = from; i < to; i++) {
-      const double in_row = ((double)(i / right) + 0.5) / (double)down;
-      const double in_column = ((double)(i % right) + 0.5) / (double)right;
-      samples[i - from] = sample_at(p,
-                                    start[0] + ((double)(bin / p->columns) + in_row) * size[0],
-                                    start[1] + ((double)(bin % p->columns) + in_column) * size[1]);
-    }
-    for (int64_t c = 0; c < p->channels; c++) {
-      const int64_t out = first + c * bins;
-      const double before = from == 0 ? 0 : pruner_get_real(call->out, p->dtype, out);
-      const int64_t plane = (image * p->channels + c) * area;
-      pruner_set_real(
-          call->out, p->dtype, out, add_samples(call, plane, samples, from, to, count, before));
+  const int64_t product = r->samples[0] * r->samples[1], count = product > 1 ? product : 1;
+  const int64_t all = r->image >= 0 && r->image < p->images && product > 0 ? product : 0;
+  const int64_t at_once = count < kSamples ? kSamples / count : 1;
+  for (int64_t bin = 0; bin < bins; bin += at_once) {
+    const int64_t end = bin + at_once < bins ? bin + at_once : bins;
+    for (int64_t from = 0; from == 0 || from < all; from += kSamples) {
+      const int64_t to = from + kSamples < all ? from + kSamples : all, step = to - from;
+      Sample samples[kSamples];
+      for (int64_t b = bin; b < end; b++)
+        place_samples(p, r, b, from, to, samples + (b - bin) * step);
+      for (int64_t c = 0; c < p->channels; c++) {
+        const int64_t plane = (r->image * p->channels + c) * area;
+        const int64_t out = (roi * p->channels + c) * bins;
+        for (int64_t b = bin; b < end; b++) {
+          const double before = from == 0 ? 0 : pruner_get_real(call->out, p->dtype, out + b);
+          const double made =
+              add_samples(call, plane, samples + (b - bin) * step, from, to, count, before);
+          if (p->dtype == PRUNER_FLOAT32) {
+            ((float*)call->out)[out + b] = (float)made;
+          } else {
+            pruner_set_real(call->out, p->dtype, out + b, made);
+          }
+        }
+      }
     }
   }
 }
@@ -112,16 +133,18 @@ static void run_rois(void* closure, int64_t begin, int64_t end) {
   const PrunerRoiAlign* p = call->p;
   const double offset = p->half_pixel ? 0.5 : 0;
   for (int64_t roi = begin; roi < end; roi++) {
-    double corner[4], start[2], size[2];
+    Region region = {{0}, {0}, call->images[roi], {p->samples, p->samples}};
+    double corner[4];
     for (int i = 0; i < 4; i++) /* x, y, x, y */
       corner[i] = pruner_get_real(call->regions, p->dtype, roi * 4 + i) * call->scale - offset;
     for (int d = 0; d < 2; d++) { /* rows, columns */
       double extent = corner[3 - d] - corner[1 - d];
       if (!p->half_pixel && extent < 1) extent = 1;
-      start[d] = corner[1 - d];
-      size[d] = extent / (double)(d == 0 ? p->rows : p->columns);
+      region.start[d] = corner[1 - d];
+      region.size[d] = extent / (double)(d == 0 ? p->rows : p->columns);
+      if (p->samples == 0) region.samples[d] = rounded_up(region.size[d]);
     }
-    for (int64_t bin = 0; bin < p->rows * p->columns; bin++) run_bin(call, roi, start, size, bin);
+    run_region(call, roi, &region);
   }
 }
 

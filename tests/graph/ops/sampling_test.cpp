@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "graph/small_graph.h"
 
 namespace pruner {
@@ -71,6 +73,67 @@ TEST(RoiAlign, PoolsRegions) {
   expect_near(y, floats({2, 1, 1, 2}, {11.5, 13.5, 2.5, 4.5}));
   EXPECT_THAT(refusal("RoiAlign", {x, regions, integers({1}, {0})}, a),
               HasSubstr("regions of 2x4 in images 1 of 2x1x6x8 to 1x2"));
+}
+
+// Bins with more samples than are placed at a time, many channels, and regions of which parts or
+// all lie outside: beside the mean, or the greatest part, of what sampling one by one gives.
+TEST(RoiAlign, IsWhatSamplesOneByOneAre) {
+  constexpr int64_t kChannels = 5, kHeight = 30, kWidth = 40, kRows = 3, kColumns = 2;
+  const Tensor x = waves({2, kChannels, kHeight, kWidth});
+  const V corners = {2.3, 1.7, 9.1, 8.8, -4, -3, 60, 50, 30.5, 20.5, 30.6, 20.9, 90, 90, 95, 99};
+  const Tensor regions = floats({4, 4}, corners);
+  const auto at = [&](int64_t image, int64_t c, double row, double column) -> V {
+    if (row < -1 || row > kHeight || column < -1 || column > kWidth) return {0, 0, 0, 0};
+    row = std::max(row, 0.0);
+    column = std::max(column, 0.0);
+    const auto top = std::min<int64_t>(static_cast<int64_t>(row), kHeight - 1);
+    const auto left = std::min<int64_t>(static_cast<int64_t>(column), kWidth - 1);
+    const double down = top == kHeight - 1 ? 0 : row - static_cast<double>(top);
+    const double right = left == kWidth - 1 ? 0 : column - static_cast<double>(left);
+    const auto element = [&](int64_t r, int64_t q) {
+      r = std::min(r, kHeight - 1);
+      q = std::min(q, kWidth - 1);
+      return x.get(((image * kChannels + c) * kHeight + r) * kWidth + q);
+    };
+    return {(1 - down) * (1 - right) * element(top, left),
+            (1 - down) * right * element(top, left + 1),
+            down * (1 - right) * element(top + 1, left),
+            down * right * element(top + 1, left + 1)};
+  };
+  for (const int64_t ratio : {0, 2, 17}) {
+    for (const bool most : {false, true}) {
+      const Attributes a = {{"output_height", kRows},
+                            {"output_width", kColumns},
+                            {"sampling_ratio", ratio},
+                            {"mode", text(most ? "max" : "avg")}};
+      const Tensor y = run_op("RoiAlign", {x, regions, integers({4}, {1, 0, 1, 0})}, a);
+      for (int64_t i = 0; i < y.num_elements(); ++i) {
+        const int64_t column = i % kColumns, row = i / kColumns % kRows;
+        const int64_t c = i / (kColumns * kRows) % kChannels,
+                      roi = i / (kColumns * kRows * kChannels);
+        const auto corner = [&](int64_t n) { return regions.get(roi * 4 + n) - 0.5; };
+        const double height = (corner(3) - corner(1)) / kRows,
+                     width = (corner(2) - corner(0)) / kColumns;
+        const int64_t down = ratio > 0 ? ratio : static_cast<int64_t>(std::ceil(height));
+        const int64_t right = ratio > 0 ? ratio : static_cast<int64_t>(std::ceil(width));
+        double sum = 0, greatest = -1e9;
+        for (int64_t s = 0; s < down * right; ++s) {
+          const double inside_row = (static_cast<double>(s / right) + 0.5) / double(down);
+          const double inside_column = (static_cast<double>(s % right) + 0.5) / double(right);
+          const V parts = at(1 - roi % 2,
+                             c,
+                             corner(1) + (static_cast<double>(row) + inside_row) * height,
+                             corner(0) + (static_cast<double>(column) + inside_column) * width);
+          for (const double part : parts) {
+            sum += part;
+            greatest = std::max(greatest, part);
+          }
+        }
+        const double expected = most ? greatest : sum / static_cast<double>(down * right);
+        ASSERT_NEAR(y.get(i), expected, 2e-6) << ratio << " " << most << " " << i;
+      }
+    }
+  }
 }
 
 // The numbers are those of ONNX's test_col2im.

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 
+#include "graph/routines/routines.h"
 #include "graph/small_graph.h"
+#include "pruner/dtype.h"
 
 namespace pruner {
 namespace {
@@ -49,6 +51,42 @@ TEST(ScatterElements, IsOfAnyAxisAndLeavesAloneWhatIsOutside) {
   }
 }
 
+// Several updates of one element are made in the order of the indices, whichever thread has them.
+TEST(ScatterElements, OfManyUpdatesIsSharedOutToThreads) {
+  PrunerPool* const pool = pruner_pool_create(3, 0);
+  const Ints shape = {12, 20, 33};
+  const Tensor data = waves(shape);
+  for (size_t axis = 0; axis < 3; ++axis) {
+    Ints extents = {9, 17, 31};
+    extents[axis] = 40;  // more than there are elements: some are updated twice
+    const Tensor updates = waves(extents, 1);
+    Tensor indices(DType::kInt64, extents), found(DType::kFloat32, shape);
+    Tensor replaced = data.clone(), added = data.clone();
+    for (int64_t i = 0; i < updates.num_elements(); ++i) {
+      indices.set_int(i, i * 7919 % (2 * shape[axis] + 2) - shape[axis] - 1);
+      Ints at = {i / (extents[1] * extents[2]), i / extents[2] % extents[1], i % extents[2]};
+      at[axis] = indices.get_int(i) + (indices.get_int(i) < 0 ? shape[axis] : 0);
+      if (at[axis] < 0 || at[axis] >= shape[axis]) continue;
+      const int64_t e = (at[0] * shape[1] + at[1]) * shape[2] + at[2];
+      replaced.set(e, updates.get(i));
+      added.set(e, static_cast<float>(added.get(e) + updates.get(i)));
+    }
+    for (const PrunerUpdate update : {kReplace, kAdd}) {
+      Ints parameters = {PRUNER_FLOAT32, PRUNER_INT64, update, static_cast<int64_t>(axis), 3};
+      parameters.insert(parameters.end(), shape.begin(), shape.end());
+      parameters.insert(parameters.end(), extents.begin(), extents.end());
+      void* args[] = {const_cast<void*>(data.data()),
+                      const_cast<void*>(static_cast<const Tensor&>(indices).data()),
+                      const_cast<void*>(updates.data()),
+                      parameters.data(),
+                      found.data()};
+      pruner_scatter_elements(args, nullptr, pool);
+      EXPECT_EQ(values_of(found), values_of(update == kAdd ? added : replaced)) << axis;
+    }
+  }
+  pruner_pool_destroy(pool);
+}
+
 // The numbers are those of ONNX's test_scatternd and test_scatternd_add.
 TEST(ScatterNd, WritesSlices) {
   const Tensor line = floats({8}, {1, 2, 3, 4, 5, 6, 7, 8});
@@ -85,6 +123,34 @@ TEST(ScatterNd, ReducesEveryType) {
     EXPECT_EQ(reduce("max"), truth ? (V{1, 1}) : (V{5, 1}));
     EXPECT_EQ(reduce("min"), truth ? (V{1, 1}) : (V{2, 1}));
   }
+}
+
+TEST(ScatterNd, OfLongSlicesIsSharedOutToThreads) {
+  PrunerPool* const pool = pruner_pool_create(3, 0);
+  constexpr int64_t kRows = 40, kSlice = 403, kIndices = 100;
+  const Tensor data = waves({kRows, kSlice}), updates = waves({kIndices, kSlice}, 1);
+  Tensor indices(DType::kInt64, {kIndices, 1}), found(DType::kFloat32, {kRows, kSlice});
+  Tensor replaced = data.clone(), added = data.clone();
+  for (int64_t i = 0; i < kIndices; ++i) {
+    const int64_t row = i * 31 % kRows;
+    indices.set_int(i, row - (i % 2) * kRows);
+    for (int64_t e = 0; e < kSlice; ++e) {
+      replaced.set(row * kSlice + e, updates.get(i * kSlice + e));
+      const double sum = added.get(row * kSlice + e) + updates.get(i * kSlice + e);
+      added.set(row * kSlice + e, static_cast<float>(sum));
+    }
+  }
+  for (const PrunerUpdate update : {kReplace, kAdd}) {
+    Ints parameters = {PRUNER_FLOAT32, update, kRows * kSlice, kIndices, 1, kSlice, kRows};
+    void* args[] = {const_cast<void*>(data.data()),
+                    const_cast<void*>(static_cast<const Tensor&>(indices).data()),
+                    const_cast<void*>(updates.data()),
+                    parameters.data(),
+                    found.data()};
+    pruner_scatter_nd(args, nullptr, pool);
+    EXPECT_EQ(values_of(found), values_of(update == kAdd ? added : replaced));
+  }
+  pruner_pool_destroy(pool);
 }
 
 // Halves are computed in float32 and rounded as Tensor rounds.
