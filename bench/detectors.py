@@ -4,7 +4,7 @@
 
 Each model is exported by torch.onnx (the TorchScript exporter: torch.export refuses these models) with weights drawn
 by seed. The weights of the last layers are scaled so that scores spread and boxes are found. Both programs get the same
-files and images; runs alternate and the median counts. It needs torch, torchvision, onnx and onnxruntime; exported
+files and images; they take turns of several runs and the median counts. It needs torch, torchvision, onnx and onnxruntime; exported
 files stay in --work-dir. Detections of equal scores may stand in any order. A score at a threshold, or a box at the
 border of a pixel, may be rounded to either side: where outputs differ and ONNX Runtime gives ours for the image with
 noise of 1e-6, that is a tie. The exit status is 1 where a shape or a value differs otherwise by more than 1 % of the
@@ -30,6 +30,7 @@ SCALES = {
     "maskrcnn_resnet50_fpn": 2,
     "keypointrcnn_resnet50_fpn": 2,
 }
+TURNS = 2  # of each program on an image
 # Factors of those that move boxes. Masks and key points are of whole pixels: what moves less differs less in them.
 MOVES = {"ssd300_vgg16": 1, "maskrcnn_resnet50_fpn": 2, "keypointrcnn_resnet50_fpn": 1}
 SCORES = ("cls_logits", "cls_score", "classification_head.module_list")
@@ -130,11 +131,13 @@ def compare(name: str, path: str, options) -> bool:
             ties.append(number)
         elif differs:
             wrong.append(f"image {number}: {differs}")
-        for turn in range(options.runs):
+        for turn in range(TURNS):
             for who in sorted(runs, reverse=turn % 2 == 1):
-                start = time.perf_counter()
-                runs[who]()
-                times[who].append(time.perf_counter() - start)
+                runs[who]()  # while the threads of the other one may still spin
+                for _ in range(options.runs // TURNS):
+                    start = time.perf_counter()
+                    runs[who]()
+                    times[who].append(time.perf_counter() - start)
     ours, theirs = (float(np.median(times[who])) * 1e3 for who in ("ours", "theirs"))
     print(
         f"{name}\tcompiled in {compile_s:.0f} s\t{ours:.1f} ms\tONNX Runtime {theirs:.1f} ms\tratio {ours / theirs:.2f}"

@@ -18,10 +18,11 @@ typedef struct {
   double weight[4];
 } Sample;
 
-static double element(const Call* call, int64_t i) {
-  return call->p->dtype == PRUNER_FLOAT32 ? ((const float*)call->data)[i]
-                                          : pruner_get_real(call->data, call->p->dtype, i);
-}
+/* The same for data of float32, places counted from a channel's first element. */
+typedef struct {
+  int32_t at[4];
+  float weight[4];
+} FloatSample;
 
 /* A place's lower neighbour and how far it lies behind that. Places up to one element outside
    count as those at the border. */
@@ -61,7 +62,7 @@ typedef struct {
   int64_t image, samples[2];
 } Region;
 
-/* What `samples`, from number `from` on of a bin's, make of a channel that had `result`. */
+/* What samples [from, to) of a bin make of a channel that had `result`. */
 static double add_samples(const Call* call,
                           int64_t plane,
                           const Sample* samples,
@@ -73,7 +74,8 @@ static double add_samples(const Call* call,
   for (int64_t i = from; i < to; i++) {
     const Sample* s = &samples[i - from];
     double parts[4];
-    for (int n = 0; n < 4; n++) parts[n] = s->weight[n] * element(call, plane + s->at[n]);
+    for (int n = 0; n < 4; n++)
+      parts[n] = s->weight[n] * pruner_get_real(call->data, call->p->dtype, plane + s->at[n]);
     sum += parts[0] + parts[1] + parts[2] + parts[3];
     if (!call->p->takes_greatest) continue;
     double most = parts[0];
@@ -81,6 +83,24 @@ static double add_samples(const Call* call,
     result = i == 0 || most > result ? most : result;
   }
   return call->p->takes_greatest ? result : result + sum / (double)count;
+}
+
+/* Means of bins of `step` samples each, of a channel of float32; `before`: it has others of theirs
+   already. */
+static void add_means(const float* plane,
+                      const FloatSample* s,
+                      int64_t bins,
+                      int64_t step,
+                      float part,
+                      int before,
+                      float* out) {
+  for (int64_t b = 0; b < bins; b++) {
+    float sums[4] = {0, 0, 0, 0};
+    for (const FloatSample* end = s + step; s < end; s++)
+      for (int n = 0; n < 4; n++) sums[n] += s->weight[n] * plane[s->at[n]];
+    const float mean = ((sums[0] + sums[1]) + (sums[2] + sums[3])) * part;
+    out[b] = before ? out[b] + mean : mean;
+  }
 }
 
 /* Samples [from, to) of a bin. */
@@ -95,35 +115,72 @@ static void place_samples(
   }
 }
 
+/* Some samples of some bins of a region, in all channels. */
+typedef struct {
+  int64_t roi, image, first_bin, bins;
+  int64_t from, to, count; /* of each bin's samples: these, of so many */
+  const Sample* samples;
+} Part;
+
+static void add_float_part(const Call* call, const Part* part) {
+  const PrunerRoiAlign* p = call->p;
+  const int64_t area = p->height * p->width, step = part->to - part->from;
+  FloatSample samples[kSamples];
+  for (int64_t i = 0; i < part->bins * step; i++) {
+    for (int n = 0; n < 4; n++) {
+      samples[i].at[n] = (int32_t)part->samples[i].at[n];
+      samples[i].weight[n] = (float)part->samples[i].weight[n];
+    }
+  }
+  for (int64_t c = 0; c < p->channels; c++)
+    add_means(
+        (const float*)call->data + (part->image * p->channels + c) * area,
+        samples,
+        part->bins,
+        step,
+        (float)(1.0 / (double)part->count),
+        part->from > 0,
+        (float*)call->out + (part->roi * p->channels + c) * p->rows * p->columns + part->first_bin);
+}
+
+static void add_part(const Call* call, const Part* part) {
+  const PrunerRoiAlign* p = call->p;
+  const int64_t area = p->height * p->width, step = part->to - part->from;
+  for (int64_t c = 0; c < p->channels; c++) {
+    const int64_t plane = (part->image * p->channels + c) * area;
+    const int64_t first = (part->roi * p->channels + c) * p->rows * p->columns + part->first_bin;
+    for (int64_t b = 0; b < part->bins; b++) {
+      const double before = part->from == 0 ? 0 : pruner_get_real(call->out, p->dtype, first + b);
+      const Sample* samples = part->samples + b * step;
+      pruner_set_real(call->out,
+                      p->dtype,
+                      first + b,
+                      add_samples(call, plane, samples, part->from, part->to, part->count, before));
+    }
+  }
+}
+
 /* The bins of a region. Of as many as have room for their samples these are placed once, and
    channel after channel goes over all of them: what it reads lies close together. */
 static void run_region(const Call* call, int64_t roi, const Region* r) {
   const PrunerRoiAlign* p = call->p;
-  const int64_t area = p->height * p->width, bins = p->rows * p->columns;
-  const int64_t product = r->samples[0] * r->samples[1], count = product > 1 ? product : 1;
+  const int64_t bins = p->rows * p->columns, product = r->samples[0] * r->samples[1];
   const int64_t all = r->image >= 0 && r->image < p->images && product > 0 ? product : 0;
-  const int64_t at_once = count < kSamples ? kSamples / count : 1;
-  for (int64_t bin = 0; bin < bins; bin += at_once) {
-    const int64_t end = bin + at_once < bins ? bin + at_once : bins;
-    for (int64_t from = 0; from == 0 || from < all; from += kSamples) {
-      const int64_t to = from + kSamples < all ? from + kSamples : all, step = to - from;
+  const int64_t at_once = all == 0 ? bins : all < kSamples ? kSamples / all : 1;
+  const int of_floats =
+      p->dtype == PRUNER_FLOAT32 && !p->takes_greatest && p->height * p->width <= INT32_MAX;
+  Part part = {roi, r->image, 0, 0, 0, 0, all > 0 ? all : 1, NULL};
+  for (; part.first_bin < bins; part.first_bin += at_once) {
+    part.bins = part.first_bin + at_once < bins ? at_once : bins - part.first_bin;
+    for (part.from = 0; part.from == 0 || part.from < all; part.from += kSamples) {
+      part.to = part.from + kSamples < all ? part.from + kSamples : all;
       Sample samples[kSamples];
-      for (int64_t b = bin; b < end; b++)
-        place_samples(p, r, b, from, to, samples + (b - bin) * step);
-      for (int64_t c = 0; c < p->channels; c++) {
-        const int64_t plane = (r->image * p->channels + c) * area;
-        const int64_t out = (roi * p->channels + c) * bins;
-        for (int64_t b = bin; b < end; b++) {
-          const double before = from == 0 ? 0 : pruner_get_real(call->out, p->dtype, out + b);
-          const double made =
-              add_samples(call, plane, samples + (b - bin) * step, from, to, count, before);
-          if (p->dtype == PRUNER_FLOAT32) {
-            ((float*)call->out)[out + b] = (float)made;
-          } else {
-            pruner_set_real(call->out, p->dtype, out + b, made);
-          }
-        }
-      }
+      for (int64_t b = 0; b < part.bins; b++)
+        place_samples(
+            p, r, part.first_bin + b, part.from, part.to, samples + b * (part.to - part.from));
+      part.samples = samples;
+      if (of_floats) add_float_part(call, &part);
+      if (!of_floats) add_part(call, &part);
     }
   }
 }
