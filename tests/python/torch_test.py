@@ -301,6 +301,21 @@ class Verify(Case):
         with self.assertRaisesRegex(ValueError, 'verify is "often", expected True, False or "repeatedly"'):
             pruner.torch.Options(verify="often")
 
+    def test_attention_without_dropout_is_compared(self):
+        """torch tags attention as drawing random numbers, which it does with dropout alone."""
+        verify = sys.modules["pruner.torch.verify"]
+        for share, comparisons in ((0.0, 1), (0.5, 0)):
+            graph = torch.fx.Graph()
+            q = graph.placeholder("q")
+            attention = torch.ops.aten.scaled_dot_product_attention.default
+            graph.output((graph.call_function(attention, (q, q, q, None, share)),))
+            gm = torch.fx.GraphModule({}, graph)
+            watch = verify.Watch(gm, True, True)
+            self.assertEqual(watch.watches(graph), comparisons == 1)
+            call = watch.around(lambda x, run=gm: list(run(x)))
+            call(torch.randn(1, 2, 3, 4))
+            self.assertEqual(watch.comparisons, comparisons)
+
     def test_repeated_comparisons_are_few(self):
         from pruner.torch import verify
 

@@ -21,8 +21,9 @@ Value = Union[str, List[str]]
 
 def decompositions() -> dict:
     """torch's core decompositions without those of operators that are one kernel here."""
-    table = dict(torch._decomp.core_aten_decompositions())
     aten = torch.ops.aten
+    table = dict(torch._decomp.core_aten_decompositions())
+    table.update(torch._decomp.get_decompositions([aten.linalg_vector_norm]))  # no core one since torch 2.11
     kept = (
         aten.native_layer_norm, aten._fused_rms_norm, aten.native_group_norm, aten.gelu, aten.silu,
         aten.hardswish, aten.hardsigmoid, aten.mish, aten.softplus, aten.leaky_relu, aten.elu,

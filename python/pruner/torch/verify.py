@@ -13,10 +13,9 @@ from pruner import _program
 log = logging.getLogger("pruner.torch")
 
 _LAST_CALL = 1024  # the number of the last call that may be compared
-# A repeated comparison begins if those before it took at most this share of the time since the first call ended. What
-# the next one takes is not known: if eager takes twice as long as the module, all of them stay below 1 % from some 400
-# calls on.
-_SHARE_OF_TIME = 0.005
+# A repeated comparison begins if it and those before it take at most this share of the time since the first call ended.
+# It is expected to take as long as the one before; the first one, at call 2, is not waited with.
+_SHARE_OF_TIME = 0.01
 
 # For each precision: the largest error relative to an element, and the floor, an error that is allowed to any element,
 # in parts of the largest one. Sums in another order differ by the floor.
@@ -83,12 +82,23 @@ def difference(found: Iterable, wanted: Iterable, precision: Precision) -> str:
     return ""
 
 
+def _draws(node: torch.fx.Node) -> bool:
+    """Whether an operator draws random numbers. Attention is one of those that may, and does not without dropout."""
+    if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
+        return False
+    for place, argument in enumerate(node.target._schema.arguments):
+        if argument.name in ("dropout_p", "p"):
+            given = node.args[place] if place < len(node.args) else argument.default_value
+            return node.kwargs.get(argument.name, given) != 0
+    return True
+
+
 class Watch:
     """The callable that torch.compile gets: calls the compiled module, and compares it with eager when it is due.
 
     It is due at the first call and whenever a graph has a new module, for another shape, for changed weights or
-    after tuning; with verify="repeatedly" also at calls 2, 4, 8 and so on to 1,024, or later if those before took
-    more than _SHARE_OF_TIME."""
+    after tuning; with verify="repeatedly" also at calls 2, 4, 8 and so on to 1,024, or later if all of them would
+    take more than _SHARE_OF_TIME."""
 
     def __init__(self, gm: torch.fx.GraphModule, verify, fallback: bool):
         self._gm, self._fallback = gm, fallback
@@ -98,7 +108,7 @@ class Watch:
         self._input_count = 0
         self._precision: Optional[Precision] = None
         self._calls, self._next = 0, 2
-        self._spent_s = 0.0
+        self._spent_s, self._last_s = 0.0, 0.0  # by repeated comparisons, and by the one before
         self._start_s = 0.0
         self._in_eager = False
         self.is_due = True
@@ -106,8 +116,7 @@ class Watch:
 
     def watches(self, graph: torch.fx.Graph) -> bool:
         """Adds a graph that is compiled. False: it draws random numbers, which eager would not draw again."""
-        drawn = torch.Tag.nondeterministic_seeded
-        if any(drawn in getattr(node.target, "tags", ()) for node in graph.nodes):
+        if any(_draws(node) for node in graph.nodes):
             self._mutated = None
         precision = Precision(graph)
         self._precision = precision if self._precision is None else self._precision.joined(precision)
@@ -140,7 +149,7 @@ class Watch:
 
     def _is_cheap(self) -> bool:
         since_s = time.perf_counter() - self._start_s
-        return self._spent_s <= _SHARE_OF_TIME * since_s
+        return self._spent_s + self._last_s <= _SHARE_OF_TIME * since_s
 
     def _copies(self, args) -> Optional[Dict[int, torch.Tensor]]:
         """Copies of the inputs that the graph changes in place; None: eager cannot run again on copies."""
@@ -164,7 +173,9 @@ class Watch:
             wanted = self._gm(*(before.get(i, x) for i, x in enumerate(args)))
         found = [*tree_leaves(outputs), *(args[i] for i in before)]
         why = difference(found, [*tree_leaves(wanted), *before.values()], self._precision)
-        self._spent_s += time.perf_counter() - start_s if repeated else 0
+        if repeated:
+            self._last_s = time.perf_counter() - start_s
+            self._spent_s += self._last_s
         self.comparisons += 1
         self._start_s = self._start_s or time.perf_counter()
         if not why:
