@@ -48,9 +48,13 @@ static Sample sample_at(const PrunerRoiAlign* p, double y, double x) {
   return s;
 }
 
-static int64_t rounded_up(double x) {
-  const int64_t whole = (int64_t)x;
-  return whole + ((double)whole < x);
+/* How many samples a bin has along a dimension in which it is so long: one an element. It has none
+   if it ends before it begins, or if its size is no number. */
+static int64_t samples_of(double size) {
+  if (!(size > 0)) return 0;
+  if (size > INT32_MAX) return INT32_MAX;
+  const int64_t whole = (int64_t)size;
+  return whole + ((double)whole < size);
 }
 
 enum { kSamples = 256 }; /* that are worked out at a time, for all channels */
@@ -164,8 +168,9 @@ static void add_part(const Call* call, const Part* part) {
    channel after channel goes over all of them: what it reads lies close together. */
 static void run_region(const Call* call, int64_t roi, const Region* r) {
   const PrunerRoiAlign* p = call->p;
-  const int64_t bins = p->rows * p->columns, product = r->samples[0] * r->samples[1];
-  const int64_t all = r->image >= 0 && r->image < p->images && product > 0 ? product : 0;
+  const int64_t bins = p->rows * p->columns;
+  const int is_inside = r->image >= 0 && r->image < p->images;
+  const int64_t all = is_inside ? r->samples[0] * r->samples[1] : 0;
   const int64_t at_once = all == 0 ? bins : all < kSamples ? kSamples / all : 1;
   const int of_floats =
       p->dtype == PRUNER_FLOAT32 && !p->takes_greatest && p->height * p->width <= INT32_MAX;
@@ -199,7 +204,7 @@ static void run_rois(void* closure, int64_t begin, int64_t end) {
       if (!p->half_pixel && extent < 1) extent = 1;
       region.start[d] = corner[1 - d];
       region.size[d] = extent / (double)(d == 0 ? p->rows : p->columns);
-      if (p->samples == 0) region.samples[d] = rounded_up(region.size[d]);
+      if (p->samples == 0) region.samples[d] = samples_of(region.size[d]);
     }
     run_region(call, roi, &region);
   }

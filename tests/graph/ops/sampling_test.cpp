@@ -136,6 +136,14 @@ TEST(RoiAlign, IsWhatSamplesOneByOneAre) {
   }
 }
 
+TEST(RoiAlign, OfARegionThatEndsBeforeItBeginsIsZero) {
+  const Tensor x = waves({1, 2, 12, 12});
+  const Tensor regions = floats({3, 4}, {10, 10, 2, 2, 2, 10, 10, 2, 10, 2, 2, 10});
+  const Attributes a = {{"output_height", int64_t{2}}, {"output_width", int64_t{2}}};
+  const Tensor y = run_op("RoiAlign", {x, regions, integers({3}, {0, 0, 0})}, a);
+  for (int64_t i = 0; i < y.num_elements(); ++i) EXPECT_EQ(y.get(i), 0) << i;
+}
+
 // The numbers are those of ONNX's test_col2im.
 TEST(Col2Im, AddsColumnsUp) {
   Tensor columns(DType::kFloat32, {1, 5, 5});
