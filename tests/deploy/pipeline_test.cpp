@@ -469,6 +469,60 @@ TEST_F(PipelineModules, RefuseAnotherNetworkAtAnotherExtent) {
                "find 8");
 }
 
+// What is left behind the first n is the longer the less is found.
+TEST_F(PipelineModules, HaveRoomForWhatIsLongestWhereLittleIsFound) {
+  OnnxModel model = with_half();
+  model.input("x", {13, 3}).input("c", {13}).output("y").output("z");
+  model.integers("end", {99}).integers("first", {0}).integers("one", {1});
+  model.node("Greater", {"c", "half"}, {"condition"});
+  set_int(model.node("Compress", {"x", "condition"}, {"rows"}), "axis", 0);
+  model.node("Shape", {"rows"}, {"shape"});
+  model.node("Slice", {"shape", "first", "one"}, {"n"});
+  model.node("Slice", {"x", "n", "end", "first"}, {"tail"});
+  model.node("Neg", {"tail"}, {"y"});
+  model.node("Neg", {"rows"}, {"negative"});
+  set_int(model.node("Concat", {"tail", "negative"}, {"z"}), "axis", 0);
+  LoadedModule module = build(model);
+  EXPECT_EQ(module.outputs()[0].shape, (Ints{13, 3}));
+  V x;
+  for (int i = 0; i < 39; ++i) x.push_back(i + 1);
+  for (const V& c : drawn_vectors(13)) {
+    const std::vector<Tensor> outputs = run(module, {floats({13, 3}, x), floats({13}, c)});
+    const auto found = static_cast<int64_t>(above_half(c).size());
+    EXPECT_EQ(outputs[0].shape(), (Ints{13 - found, 3}));
+    EXPECT_EQ(outputs[1].shape(), (Ints{13, 3}));
+    for (int64_t i = 0; i < outputs[0].num_elements(); ++i) {
+      const auto at = static_cast<size_t>(found * 3 + i);
+      EXPECT_EQ(outputs[0].get(i), -x[at]);
+      EXPECT_EQ(outputs[1].get(i), x[at]);
+    }
+  }
+}
+
+// At one extent of 13 the other branch is taken; at the extents that are looked at first it is not.
+TEST_F(PipelineModules, RefuseABranchOfOneExtent) {
+  for (const char* op : {"Equal", "Sub"}) {
+    OnnxModel model = with_half();
+    model.input("x", {13}).output("y").integers("five", {5});
+    add_masked(model, "x", "kept");
+    model.node("Shape", {"kept"}, {"n"});
+    if (std::string(op) == "Sub") {
+      model.integers("none", {0});
+      model.node("Sub", {"n", "five"}, {"less"});
+      model.node("Equal", {"less", "none"}, {"is"});
+    } else {
+      model.node("Equal", {"n", "five"}, {"is"});
+    }
+    auto& branches = model.node("If", {"is"}, {"y"});
+    OnnxModel sine, cosine;
+    sine.output("made").node("Sin", {"x"}, {"made"});
+    cosine.output("made").node("Cos", {"x"}, {"made"});
+    set_graph(branches, "then_branch", sine);
+    set_graph(branches, "else_branch", cosine);
+    EXPECT_ERROR(phases(model), "where the data find 5 of \"kept_found\" the network is another");
+  }
+}
+
 TEST_F(PipelineModules, HaveOneStageWhereNothingIsRead) {
   OnnxModel model = with_half();
   model.input("x", {8}).output("y");

@@ -120,7 +120,7 @@ static Outputs add_if(const ConstructCall& call) {
   TRY_ASSIGN(std::vector<Entry> made, add_branch(call, then, prefix));
   if (!call.importer.reads_found()) return made;
   std::optional<std::vector<Entry>> longer = longer_branch(call, then, made);
-  call.importer.note_branch(call.name, then != longer.has_value());
+  call.importer.note_branch(call.name, condition, then != longer.has_value());
   return longer ? *std::move(longer) : std::move(made);
 }
 

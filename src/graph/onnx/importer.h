@@ -77,7 +77,10 @@ class Importer {
     if (options_.part == nullptr || !options_.part->branches.contains(name)) return std::nullopt;
     return options_.part->branches.at(name);
   }
-  void note_branch(const std::string& name, bool then) { graph_.branches[name] = then; }
+  void note_branch(const std::string& name, ValueId condition, bool then) {
+    graph_.branches[name] = then;
+    graph_.conditions[name] = condition;
+  }
   /// A number of one element, int64, as an extent: a constant that is called `name`. `own`: its
   /// extent is a symbol of its own even where it follows from shapes.
   Result<ValueId> add_number(ValueId number, const std::string& name, bool own);

@@ -87,6 +87,7 @@ class DependenceFinder {
       }
     } while (give_trips_symbols());
     network_.index();
+    TRY(check_conditions());
     return std::optional(std::move(network_));
   }
 
@@ -339,6 +340,73 @@ class DependenceFinder {
       loop->second.own_trips = given = true;
     }
     return given;
+  }
+
+  /// An If whose condition follows from extents takes one branch at all of them, or is refused.
+  /// Whether there is anything at all shows at the extents that were looked at; any other condition
+  /// may hold at one extent alone, so that all are looked at.
+  Result<Unit> check_conditions() const {
+    constexpr int64_t kMostExtents = 256;
+    for (const auto& [name, condition] : base().conditions) {
+      if (asks_for_nothing(condition)) continue;
+      for (const size_t s : network_.depends_on(condition)) {
+        const Symbol& symbol = pipeline_.symbols[s];
+        if (symbol.max > kMostExtents)
+          return Error("If \"",
+                       name,
+                       "\": its condition compares what depends on \"",
+                       symbol.name,
+                       "\", which the data decide, with another number than 0");
+        for (int64_t extent = symbol.min; extent < symbol.max; ++extent)
+          TRY(import_where(s, extent));
+      }
+    }
+    return Unit{};
+  }
+
+  /// Whether a truth value says whether there are elements, or follows from such ones.
+  bool asks_for_nothing(ValueId id) const {
+    constexpr std::string_view kComparisons[] = {"Equal", "Greater", "Less"};
+    constexpr std::string_view kOfTruths[] = {
+        "And", "Cast", "Gather", "Identity", "Not", "Or", "Reshape", "Squeeze", "Unsqueeze"};
+    if (!id.valid() || network_.depends_on(id).empty()) return true;
+    const Node* node = network_.maker_of(id);
+    if (node == nullptr || !network_.is_constant(id)) return false;
+    const auto one_of = [&](const auto& ops) {
+      return std::ranges::find(ops, node->op) != std::end(ops);
+    };
+    if (one_of(kOfTruths)) {
+      return base()[id].dtype == DType::kBool &&
+             std::ranges::all_of(node->inputs, [&](ValueId i) { return asks_for_nothing(i); });
+    }
+    if (!one_of(kComparisons)) return false;
+    const ValueId x = node->inputs[0], y = node->inputs[1];
+    return (is_zero(x) && is_size(y)) || (is_size(x) && is_zero(y));
+  }
+
+  bool is_zero(ValueId id) const {
+    const std::optional<Tensor>& constant = base()[id].constant;
+    return network_.depends_on(id).empty() && constant && constant->num_elements() == 1 &&
+           constant->get(0) == 0;
+  }
+
+  /// Whether an integer is made of extents so that it is 0 where one of them is, and nowhere else.
+  bool is_size(ValueId id) const {
+    constexpr std::string_view kOfSizes[] = {"Cast",
+                                             "Concat",
+                                             "Gather",
+                                             "Identity",
+                                             "Mul",
+                                             "ReduceProd",
+                                             "Reshape",
+                                             "Slice",
+                                             "Squeeze",
+                                             "Unsqueeze"};
+    const Node* node = id.valid() ? network_.maker_of(id) : nullptr;
+    if (node == nullptr) return id.valid() && network_.is_constant(id);
+    if (node->op == "Shape" || node->op == "Size") return true;
+    return std::ranges::find(kOfSizes, node->op) != std::end(kOfSizes) &&
+           std::ranges::all_of(node->inputs, [&](ValueId i) { return is_size(i); });
   }
 
   const ImportStage& import_;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <ranges>
 
 #include "graph/found_values.h"
@@ -120,6 +121,51 @@ class TensorShapes {
   std::vector<std::shared_ptr<const NetworkRanges>> ranges_;  // by stage
 };
 
+void take_greater(std::vector<int64_t>& shape,
+                  const std::vector<int64_t>& other,
+                  std::optional<int64_t> but_axis = {}) {
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (static_cast<int64_t>(d) != but_axis) shape[d] = std::max(shape[d], other[d]);
+}
+
+/// Gives tensors room for the greatest extent that each of their axes has at any extents of the
+/// symbols: what is left behind the first n rows is longest where n is least.
+void give_room(Pipeline& pipeline,
+               const std::vector<std::shared_ptr<const NetworkRanges>>& ranges) {
+  for (size_t s = 0; s < pipeline.stages.size(); ++s) {
+    if (ranges[s] == nullptr) continue;
+    const std::vector<size_t>& outputs = pipeline.stages[s].outputs;
+    for (const PartitionRange& range : ranges[s]->ranges) {
+      for (size_t o = 0; o < outputs.size(); ++o) {
+        const std::vector<Expr>& formulas = range.shapes[range.largest.outputs[o].value];
+        const CheckedShapes looked_at =
+            checked_shapes(range.box, formulas, checked_counts(ranges[s]->symbols));
+        for (const SymbolValues& at : looked_at.shapes) {
+          std::vector<int64_t> shape;
+          for (const Expr& extent : formulas) shape.push_back(evaluate_formula(extent, at));
+          take_greater(pipeline.tensors[outputs[o]].shape, shape);
+        }
+      }
+    }
+  }
+  const auto hand_on = [&](const Pipeline::Parts& parts) {
+    for (const Pipeline::Found& found : parts.found)
+      if (found.room)
+        take_greater(
+            pipeline.tensors[found.part].shape, pipeline.tensors[*found.room].shape, found.axis);
+    for (const Pipeline::Join& join : parts.joins)
+      for (const size_t part : join.parts)
+        take_greater(pipeline.tensors[join.whole].shape, pipeline.tensors[part].shape, join.axis);
+  };
+  for (size_t s = 0; s < pipeline.stages.size(); ++s) {
+    for (const Pipeline::Loop& loop : pipeline.loops)
+      if (loop.first == s) hand_on(loop.begin);
+    hand_on(pipeline.stages[s].then);
+    for (const Pipeline::Loop& loop : pipeline.loops)
+      if (loop.last == s) hand_on(loop.then);
+  }
+}
+
 }  // namespace
 
 Result<std::vector<Phase>> stage_phases(const std::shared_ptr<const Pipeline>& pipeline,
@@ -167,7 +213,11 @@ Result<std::vector<Phase>> stage_phases(const std::shared_ptr<const Pipeline>& p
     shapes->add(phase->ranges);
     phases.push_back(*std::move(phase));
   }
-  phases.front().pipeline = pipeline;
+  const auto sized = std::make_shared<Pipeline>(*pipeline);
+  std::vector<std::shared_ptr<const NetworkRanges>> ranges;
+  for (const Phase& phase : phases) ranges.push_back(phase.ranges);
+  give_room(*sized, ranges);
+  phases.front().pipeline = sized;
   return phases;
 }
 
