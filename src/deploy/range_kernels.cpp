@@ -646,9 +646,10 @@ std::vector<SymbolValues> representative_shapes(std::span<const Symbol> symbols,
   return shapes;
 }
 
-/// Of what moves and combines elements, behind what the data find: tiles gain little there, and
-/// boxes of several symbols ask for dozens of kernels. nullopt: the task has a reduction, or its
-/// weights are stored in another way.
+/// Returns the plain kernel of a task without a reduction whose extents the data decide. Such a
+/// task moves or combines elements, so that tiles gain little, and a range of several symbols would
+/// have dozens of kernels. nullopt: the task is another one, or its weights are stored in another
+/// way.
 static std::optional<RangeKernel> plain_kernel_of_found(const TaskRange& task,
                                                         const PackingFits& fits,
                                                         const std::string& name) {

@@ -139,8 +139,8 @@ class StageMaker {
     if (cut_.maker_stage(id) == static_cast<int>(s) || seen.contains(id)) return Unit{};
     const std::vector<size_t>& own = pipeline_.stages[s].symbols;
     const Symbols& of = network_.depends_on(id);
-    // Of a shape that depends on symbols the stage does not have it reads extents that do not vary
-    // (the placement has seen to that), so that the shape at the greatest extents does.
+    // Where the shape depends on symbols that the stage does not have, the stage reads only extents
+    // of it that do not vary: the placement has seen to that. So it is given the greatest shape.
     if (!of.empty() && std::ranges::includes(own, of)) return add_read(s, id, seen);
     TRY(cut_.give_shape(s, id));
     return note_number(s, id);
@@ -168,7 +168,7 @@ class StageMaker {
     if (from >= 0) {
       outputs_[static_cast<size_t>(from)].insert(tensor);
     } else if (network_.is_constant(id) && !network_.is_found(id)) {
-      // The first stage hands it on.
+      // No stage computes a constant: the first one copies it into the tensor.
       outputs_.front().insert(tensor);
     }
   }
@@ -322,7 +322,8 @@ class BetweenStages {
     return Unit{};
   }
 
-  /// Adds the parts of what node kFound is the whole of.
+  /// Adds the Concat before a node kFound: its inputs are the parts, what kFound makes is the
+  /// whole.
   Result<Unit> add_join(const Node& node, Pipeline::Join join) {
     Ready after;
     for (const ValueId id : network_.maker_of(node.inputs[0])->inputs) {

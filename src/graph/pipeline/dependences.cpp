@@ -275,7 +275,7 @@ class DependenceFinder {
     }
   }
 
-  /// How much longer what a loop makes is with each round.
+  /// Each round of a loop makes its LoopStack longer by so many rows.
   int64_t length_of_round(const Node& stack) const {
     const std::vector<int64_t>& part = base()[stack.inputs[1]].shape;
     return part.size() == base()[stack.outputs[0]].shape.size() ? part[0] : 1;
