@@ -110,11 +110,15 @@ class Rewriter {
   Rewriter(ComputeDag& dag, const Convolution& conv, int m, bool gpu)
       : dag_(dag), form_(winograd(m)), gpu_(gpu), at_(conv.stage.value), data_(conv.data) {
     const Stage& stage = dag[conv.stage];
-    image_ = {"n", stage.axes[0].extent, stage.axes[0].open};
-    height_ = {"h", stage.axes[1].extent, stage.axes[1].open};
-    width_ = {"w", stage.axes[2].extent, stage.axes[2].open};
-    kernels_ = {"k", stage.axes[3].extent, stage.axes[3].open};
-    channels_ = {"c", stage.reduce_axes[2].extent, stage.reduce_axes[2].open};
+    const auto named = [](const char* name, Iterator axis) {
+      axis.name = name;
+      return axis;
+    };
+    image_ = named("n", stage.axes[0]);
+    height_ = named("h", stage.axes[1]);
+    width_ = named("w", stage.axes[2]);
+    kernels_ = named("k", stage.axes[3]);
+    channels_ = named("c", stage.reduce_axes[2]);
     rows_ = (height_.extent + m - 1) / m;
     columns_ = (width_.extent + m - 1) / m;
     tiles_ = {"t", image_.extent * rows_ * columns_, image_.open || height_.open || width_.open};
