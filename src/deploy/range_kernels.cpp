@@ -64,6 +64,13 @@ struct Option {
   std::optional<size_t> like = {};  // the option that it is but for rows in registers
 };
 
+/// Whether each argument may be stored as the program reads it.
+bool fit_all(const PackingFits& fits, const Program& program) {
+  for (size_t a = 0; a < program.args.size(); ++a)
+    if (!fits(a, program[program.args[a]].pack)) return false;
+  return true;
+}
+
 class Chooser {
  public:
   Chooser(TaskRange& task,
@@ -197,12 +204,6 @@ class Chooser {
     if (!kernels.empty()) return packing_of(kernels.front().program);
     return packing_.value_or(std::vector<PackSpec>());
   }
-  bool fits(const Program& program) const {
-    for (size_t a = 0; a < program.args.size(); ++a)
-      if (!fits_(a, program[program.args[a]].pack)) return false;
-    return true;
-  }
-
   /// Enters the schedule; where it is no program of the range, with tiles that fit its least shape.
   void add(const SymbolValues& origin, Candidate candidate) {
     store_in_caches(task_.space_at(origin)[candidate.sketch], candidate);
@@ -217,7 +218,7 @@ class Chooser {
       if (smaller == candidate) return;
       return add(origin, std::move(smaller));
     }
-    if (!fits(made->program)) return;
+    if (!fit_all(fits_, made->program)) return;
     options_.push_back({origin, std::move(candidate), *std::move(made)});
     estimates_.clear();
   }
@@ -656,9 +657,7 @@ static std::optional<RangeKernel> plain_kernel_of_found(const TaskRange& task,
   const bool reduces = std::ranges::any_of(task.dag().form().stages, &Stage::is_reduction);
   if (reduces || std::ranges::none_of(task.symbols(), &Symbol::found)) return std::nullopt;
   Result<RangeKernel> plain = plain_kernel(task, {task.box()}, {}, name);
-  if (!plain.ok()) return std::nullopt;
-  for (size_t a = 0; a < plain->program.args.size(); ++a)
-    if (!fits(a, plain->program[plain->program.args[a]].pack)) return std::nullopt;
+  if (!plain.ok() || !fit_all(fits, plain->program)) return std::nullopt;
   return *std::move(plain);
 }
 
@@ -684,9 +683,7 @@ Result<RangeKernel> shape_kernel(TaskRange& task,
   std::optional<Program> program;
   const auto accepts = [&](const Candidate& candidate) {
     Result<Program> made = lower(space, candidate, name);
-    if (!made.ok()) return false;
-    for (size_t a = 0; a < made->args.size(); ++a)
-      if (!fits(a, (*made)[made->args[a]].pack)) return false;
+    if (!made.ok() || !fit_all(fits, *made)) return false;
     program = *std::move(made);
     return true;
   };
