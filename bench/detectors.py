@@ -4,11 +4,11 @@
 
 Each model is exported by torch.onnx (the TorchScript exporter: torch.export refuses these models) with weights drawn
 by seed. The weights of the last layers are scaled so that scores spread and boxes are found. Both programs get the same
-files and images; they take turns of several runs and the median counts. It needs torch, torchvision, onnx and onnxruntime; exported
-files stay in --work-dir. Detections of equal scores may stand in any order. A score at a threshold, or a box at the
-border of a pixel, may be rounded to either side: where outputs differ and ONNX Runtime gives ours for the image with
-noise of 1e-6, that is a tie. The exit status is 1 where a shape or a value differs otherwise by more than 1 % of the
-largest.
+files and images; they take turns of several runs and the median counts. Detections of equal scores may stand in any
+order. A score at a threshold, or a box at the border of a pixel, may be rounded to either side: where outputs differ
+and ONNX Runtime gives ours for the image with noise of 1e-6, that is a tie. The exit status is 1 where a shape or a
+value differs otherwise by more than 1 % of the largest. It needs torch, torchvision, onnx and onnxruntime; exported
+files stay in --work-dir.
 """
 
 import argparse
@@ -30,9 +30,10 @@ SCALES = {
     "maskrcnn_resnet50_fpn": 2,
     "keypointrcnn_resnet50_fpn": 2,
 }
-TURNS = 2  # of each program on an image
-# Factors of those that move boxes. Masks and key points are of whole pixels: what moves less differs less in them.
+# Factors of the weights that move boxes. Masks and key points have whole pixels: the less boxes move, the fewer of them
+# lie at the border of one.
 MOVES = {"ssd300_vgg16": 1, "maskrcnn_resnet50_fpn": 2, "keypointrcnn_resnet50_fpn": 1}
+TURNS = 2  # each program has so many on an image
 SCORES = ("cls_logits", "cls_score", "classification_head.module_list")
 REGRESSIONS = ("bbox_pred", "bbox_reg", "regression_head.module_list")
 

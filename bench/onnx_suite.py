@@ -20,6 +20,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 import warnings
 
 import numpy as np
@@ -208,12 +209,14 @@ def write_page(results, calls, program):
     reasons = [f"- {len(of)}: {reason} (`{of[0]}`)" for reason, of in refusals(results).items()]
     PAGE.write_text("\n".join([
         "# Operators of ONNX", "",
-        "Written by `bench/onnx_suite.py` from the backend tests of the onnx package "
-        f"{onnx.__version__}: {counts['cases']} cases, of which {passing['as they are']} pass as "
-        f"they are and {passing['with shape inputs constant']} with the inputs that say a shape as "
-        "constants of the model. *since*: the version of ONNX's newest definition, which is the "
-        "form that is read; older ones are brought to it. *cases*: those whose model calls the "
-        "operator, passing in either form. *types*: of the inputs of passing cases.", "",
+        textwrap.fill(
+            "Written by `bench/onnx_suite.py` from the backend tests of the onnx package "
+            f"{onnx.__version__}: {counts['cases']} cases, of which {passing['as they are']} pass "
+            f"as they are and {passing['with shape inputs constant']} with the inputs that say a "
+            "shape as constants of the model. *since*: the version of ONNX's newest definition, "
+            "which is the form that is read; older ones are brought to it. *cases*: those whose "
+            "model calls the operator, passing in either form. *types*: of the inputs of passing "
+            "cases.", 100), "",
         "| operator | read | since | cases | types |", "|---|---|--:|--:|---|",
         *operator_table(results, calls, set(listed.stdout.split())), "",
         "## Cases that do not pass, by reason", "", *reasons, ""]))

@@ -12,6 +12,18 @@ using V = std::vector<double>;
 
 Attribute text(const char* value) { return std::string(value); }
 
+/// Calls a routine that needs no workspace.
+void run_routine(PrunerKernel routine,
+                 const std::vector<Tensor>& inputs,
+                 Ints& parameters,
+                 Tensor& output,
+                 PrunerPool* pool) {
+  std::vector<void*> args;
+  for (const Tensor& input : inputs) args.push_back(const_cast<void*>(input.data()));
+  args.insert(args.end(), {parameters.data(), output.data()});
+  routine(args.data(), nullptr, pool);
+}
+
 // The numbers are those of ONNX's test_scatter_elements_*.
 TEST(ScatterElements, GivesWhatOnnxsTestsSay) {
   const Tensor row = floats({1, 5}, {1, 2, 3, 4, 5}), two = floats({1, 2}, {1.1, 2.1});
@@ -75,12 +87,7 @@ TEST(ScatterElements, OfManyUpdatesIsSharedOutToThreads) {
       Ints parameters = {PRUNER_FLOAT32, PRUNER_INT64, update, static_cast<int64_t>(axis), 3};
       parameters.insert(parameters.end(), shape.begin(), shape.end());
       parameters.insert(parameters.end(), extents.begin(), extents.end());
-      void* args[] = {const_cast<void*>(data.data()),
-                      const_cast<void*>(static_cast<const Tensor&>(indices).data()),
-                      const_cast<void*>(updates.data()),
-                      parameters.data(),
-                      found.data()};
-      pruner_scatter_elements(args, nullptr, pool);
+      run_routine(pruner_scatter_elements, {data, indices, updates}, parameters, found, pool);
       EXPECT_EQ(values_of(found), values_of(update == kAdd ? added : replaced)) << axis;
     }
   }
@@ -142,12 +149,7 @@ TEST(ScatterNd, OfLongSlicesIsSharedOutToThreads) {
   }
   for (const PrunerUpdate update : {kReplace, kAdd}) {
     Ints parameters = {PRUNER_FLOAT32, update, kRows * kSlice, kIndices, 1, kSlice, kRows};
-    void* args[] = {const_cast<void*>(data.data()),
-                    const_cast<void*>(static_cast<const Tensor&>(indices).data()),
-                    const_cast<void*>(updates.data()),
-                    parameters.data(),
-                    found.data()};
-    pruner_scatter_nd(args, nullptr, pool);
+    run_routine(pruner_scatter_nd, {data, indices, updates}, parameters, found, pool);
     EXPECT_EQ(values_of(found), values_of(update == kAdd ? added : replaced));
   }
   pruner_pool_destroy(pool);
