@@ -294,12 +294,7 @@ std::vector<OptionUse> uses_of(const SourceOptions& options) {
 Result<std::optional<std::vector<Phase>>> read_stages(const SourceOptions& options,
                                                       const CutStage& cut) {
   TRY_ASSIGN(NetworkOptions network, network_options(options));
-  const ImportStage import = import_from(options.model_file, std::move(network));
-  TRY_ASSIGN(std::optional<Pipeline> stages, cut_into_stages(import));
-  if (!stages) return std::optional<std::vector<Phase>>();
-  TRY_ASSIGN(std::vector<Phase> phases,
-             stage_phases(std::make_shared<const Pipeline>(*std::move(stages)), import, cut));
-  return std::optional(std::move(phases));
+  return stage_phases(import_from(options.model_file, std::move(network)), cut);
 }
 
 Result<Source> network_source(const SourceOptions& options, const Target& target) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "deploy/memory_plan.h"
@@ -13,6 +12,7 @@
 #include "lower/lower.h"
 #include "search/search.h"
 #include "space/precision.h"
+#include "support/clock.h"
 #include "support/file.h"
 #include "support/log.h"
 #include "support/mend.h"
@@ -245,8 +245,9 @@ std::vector<std::vector<SymbolBox>> ModuleKernels::boxes_alike(
     for (size_t a = 0; a < boxes.size(); ++a) {
       if (boxes[a].empty()) continue;
       const ValueId id = a < group.inputs.size() ? group.inputs[a] : group.output;
-      for (const Expr& extent : network.range->shapes[partition.storage_of(id).owner.value])
-        extents.push_back(evaluate_formula(extent, shape.min));
+      const std::vector<Expr>& formulas =
+          network.range->shapes[partition.storage_of(id).owner.value];
+      std::ranges::copy(evaluate_formulas(formulas, shape.min), std::back_inserter(extents));
     }
     add_box(alike[extents], shape);
   }
@@ -261,15 +262,14 @@ Result<GroupKernels> ModuleKernels::compile_group_range(const Network& network, 
   const PackingFits fits = [&](size_t a, const PackSpec& packing) {
     return packs_as_before(network.partition, network.partition.groups[g], a, packing, weights_);
   };
-  const auto start = std::chrono::steady_clock::now();
+  const double start_s = steady_s();
   TRY_ASSIGN(std::vector<RangeKernel> chosen,
              range_kernels(task, choice_, options_.times, fits, symbol_of(network.first + i)));
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   log_detail("{}: {} kernels over {} shapes, chosen in {:.2f} s",
              network.partition.groups[g].name,
              chosen.size(),
              task.box().num_shapes(),
-             took.count());
+             steady_s() - start_s);
   GroupKernels kernels;
   for (const RangeKernel& kernel : chosen) {
     const bool of_task = kernel.program.symbols.empty();

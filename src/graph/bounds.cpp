@@ -214,9 +214,7 @@ Bounds ValueBounds::of_node(const Node& node, size_t output) {
     const Bounds in = of(node.inputs[0]);
     return {row->function(in.least), row->function(in.greatest)};
   }
-  const GraphOp* known = find_graph_op(op);
-  if ((known != nullptr && known->fusion == Fusion::kAlias) ||
-      std::ranges::find(kOfFirstInput, op) != std::end(kOfFirstInput))
+  if (is_alias(op) || std::ranges::find(kOfFirstInput, op) != std::end(kOfFirstInput))
     return of(node.inputs[0]);
   if (op == "ArgMax" || op == "ArgMin") return {0, last_place(0)};
   if (op == kLoopBegin && output == 0) {

@@ -346,8 +346,7 @@ std::vector<Tensor> evaluate_constant_node(const Graph& graph, const Node& node)
   };
   const bool small = std::ranges::all_of(
       node.outputs, [&](ValueId id) { return element_count(graph[id].shape) <= kSmall; });
-  const bool is_view = find_graph_op(node.op)->fusion == Fusion::kAlias;
-  if (graph.folded == nullptr || small || is_view) return evaluate();
+  if (graph.folded == nullptr || small || is_alias(node.op)) return evaluate();
   const std::optional<std::string> operation = operation_text(graph, node);
   return operation ? graph.folded->make(*operation, inputs, evaluate) : evaluate();
 }

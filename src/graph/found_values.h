@@ -14,7 +14,7 @@
 
 namespace pruner {
 
-/// As the condition's value of an If is called that computes both branches: behind the node's name.
+/// Ends the name of an If's condition where both branches are computed; the node's name begins it.
 inline constexpr std::string_view kCondition = "/condition";
 
 /// Extents that an import takes for those that the data will decide.

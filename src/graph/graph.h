@@ -78,11 +78,11 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<ValueId> inputs;  // without the constants
   std::vector<ValueId> outputs;
-  std::vector<State> states = {};                  // which of both an instance keeps for itself
-  std::shared_ptr<const RangeHints> hints = {};    // null: of one shape alone
-  std::shared_ptr<FoldedConstants> folded = {};    // of imports that share a cache; null: none
+  std::vector<State> states = {};                  // pairs that an instance keeps for itself
+  std::shared_ptr<const RangeHints> hints = {};    // null: it has one shape alone
+  std::shared_ptr<FoldedConstants> folded = {};    // imports with one cache share it; null: none
   std::map<std::string, bool> branches = {};       // whether each If of the file took its first one
-  std::map<std::string, ValueId> conditions = {};  // by which each of these Ifs chose
+  std::map<std::string, ValueId> conditions = {};  // the value by which each If chose
   /// Nodes of the file that were replaced since it was read, by the names of their first outputs.
   std::map<std::string, RunTimeNumbers> expanded = {};
   bool never_run = false;  // its shapes are looked at: what reads of nothing may have any elements

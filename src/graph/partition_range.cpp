@@ -154,12 +154,6 @@ uint64_t fingerprint(const Partition& partition, std::span<const ValueId> number
   return fingerprint(shapes, dags);
 }
 
-std::vector<int64_t> evaluate(const std::vector<Expr>& extents, const SymbolValues& at) {
-  std::vector<int64_t> values;
-  for (const Expr& extent : extents) values.push_back(evaluate_formula(extent, at));
-  return values;
-}
-
 /// The parameters of a routine's group at one shape of a range.
 std::vector<int64_t> parameters_at(const PartitionRange& range,
                                    size_t g,
@@ -167,7 +161,7 @@ std::vector<int64_t> parameters_at(const PartitionRange& range,
   const Group& group = range.largest.groups[g];
   const auto varying = range.parameters.find(parameters_of(group));
   return varying == range.parameters.end() ? parameters_in(range.largest, group)
-                                           : evaluate(varying->second, values);
+                                           : evaluate_formulas(varying->second, values);
 }
 
 /// The same of a range at one shape, by its formulas.
@@ -191,8 +185,10 @@ class RangeFingerprint {
 
   uint64_t at(const SymbolValues& values) const {
     std::vector<std::vector<int64_t>> shapes;
-    for (const std::vector<Expr>& shape : range_.shapes) shapes.push_back(evaluate(shape, values));
-    for (const ValueId id : numbers_) shapes.push_back(evaluate(range_.parameters.at(id), values));
+    for (const std::vector<Expr>& shape : range_.shapes)
+      shapes.push_back(evaluate_formulas(shape, values));
+    for (const ValueId id : numbers_)
+      shapes.push_back(evaluate_formulas(range_.parameters.at(id), values));
     std::vector<std::string> keys, dags;
     for (const size_t g : distinct_) keys.push_back(key_at(g, values));
     for (const size_t d : of_group_) dags.push_back(keys[d]);
@@ -672,7 +668,7 @@ Partition partition_at(const PartitionRange& range,
     const PlannedValue& value = largest.values[v];
     made.values.push_back({value.name,
                            value.dtype,
-                           evaluate(range.shapes[v], shape),
+                           evaluate_formulas(range.shapes[v], shape),
                            std::nullopt,
                            value.alias_of,
                            value.slice,

@@ -371,6 +371,13 @@ bool FormulaFinder::fits(const Expr& form, std::span<const int64_t> values) cons
   return true;
 }
 
+std::vector<int64_t> evaluate_formulas(std::span<const Expr> formulas,
+                                       std::span<const int64_t> values) {
+  std::vector<int64_t> made;
+  for (const Expr& formula : formulas) made.push_back(evaluate_formula(formula, values));
+  return made;
+}
+
 int64_t evaluate_formula(const Expr& formula, std::span<const int64_t> values) {
   if (const int64_t* constant = as_int(formula)) return *constant;
   if (const Var* var = as<Var>(formula)) return values[static_cast<size_t>(var->id.value)];

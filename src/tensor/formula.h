@@ -81,6 +81,10 @@ class FormulaFinder {
 /// Value of a formula whose variable i is values[i].
 int64_t evaluate_formula(const Expr& formula, std::span<const int64_t> values);
 
+/// The values of several such formulas, as of the extents of a shape.
+std::vector<int64_t> evaluate_formulas(std::span<const Expr> formulas,
+                                       std::span<const int64_t> values);
+
 /// Bounds of a formula whose variable i is symbol i, which lies in the box.
 Range bounds_in(const Expr& formula, const SymbolBox& box);
 

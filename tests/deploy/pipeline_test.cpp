@@ -23,12 +23,10 @@ class PipelineModules : public testing::Test {
   Result<std::vector<Phase>> phases(const OnnxModel& model) {
     const std::string file = folder_.path("model.onnx");
     TRY(write_file(file, model.bytes()));
-    const ImportStage import = import_from(file, {});
-    TRY_ASSIGN(std::optional<Pipeline> pipeline, cut_into_stages(import));
-    if (!pipeline) return Error("it has one stage");
-    return stage_phases(std::make_shared<const Pipeline>(*std::move(pipeline)),
-                        import,
-                        [this](Graph graph) { return partition(std::move(graph), target_); });
+    const CutStage cut = [this](Graph graph) { return partition(std::move(graph), target_); };
+    TRY_ASSIGN(std::optional<std::vector<Phase>> made, stage_phases(import_from(file, {}), cut));
+    if (!made) return Error("it has one stage");
+    return *std::move(made);
   }
 
   LoadedModule build(const OnnxModel& model) {
@@ -64,6 +62,20 @@ void add_masked(OnnxModel& model, const std::string& x, const std::string& name)
   model.node("NonZero", {name + "_mask"}, {name + "_found"});
   set_ints(model.node("Transpose", {name + "_found"}, {name + "_places"}), "perm", {1, 0});
   model.node("GatherND", {x, name + "_places"}, {name});
+}
+
+/// y: one operator or another of x, as a condition says.
+void add_choice(OnnxModel& model,
+                const char* condition,
+                const char* then_op,
+                const char* else_op,
+                const char* x) {
+  auto& branches = model.node("If", {condition}, {"y"});
+  for (const auto& [name, op] : {std::pair{"then_branch", then_op}, {"else_branch", else_op}}) {
+    OnnxModel branch;
+    branch.output("made").node(op, {x}, {"made"});
+    set_graph(branches, name, branch);
+  }
 }
 
 OnnxModel with_half() {
@@ -458,12 +470,7 @@ TEST_F(PipelineModules, RefuseAnotherNetworkAtAnotherExtent) {
   add_masked(model, "x", "kept");
   model.node("Size", {"kept"}, {"size"});
   model.node("Less", {"size", "three"}, {"few"});
-  auto& branches = model.node("If", {"few"}, {"y"});
-  OnnxModel neg, relu;
-  neg.output("made").node("Neg", {"kept"}, {"made"});
-  relu.output("made").node("Relu", {"kept"}, {"made"});
-  set_graph(branches, "then_branch", neg);
-  set_graph(branches, "else_branch", relu);
+  add_choice(model, "few", "Neg", "Relu", "kept");
   EXPECT_ERROR(phases(model),
                "where the data find 1 of \"kept_found\" the network is another than where they "
                "find 8");
@@ -513,12 +520,7 @@ TEST_F(PipelineModules, RefuseABranchOfOneExtent) {
     } else {
       model.node("Equal", {"n", "five"}, {"is"});
     }
-    auto& branches = model.node("If", {"is"}, {"y"});
-    OnnxModel sine, cosine;
-    sine.output("made").node("Sin", {"x"}, {"made"});
-    cosine.output("made").node("Cos", {"x"}, {"made"});
-    set_graph(branches, "then_branch", sine);
-    set_graph(branches, "else_branch", cosine);
+    add_choice(model, "is", "Sin", "Cos", "x");
     EXPECT_ERROR(phases(model), "where the data find 5 of \"kept_found\" the network is another");
   }
 }

@@ -114,8 +114,7 @@ std::string note_of(const NodeKernels& nodes,
                     std::span<const NotedKernel> kernels) {
   if (!nodes.of(number).empty()) return joined(nodes.of(number), kernels);
   if (nodes.is_constant(number)) return "a constant, known before the first run";
-  const GraphOp* op = find_graph_op(node.op_type());
-  if (op != nullptr && op->fusion == Fusion::kAlias) return "no kernel: a view of its input";
+  if (is_alias(node.op_type())) return "no kernel: a view of its input";
   const Kernels into = nodes.folded_into(number);
   return into.empty() ? "no kernel" : "folded into: " + joined(into, kernels);
 }

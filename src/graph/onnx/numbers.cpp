@@ -14,12 +14,6 @@
 
 namespace pruner {
 
-// Whether a node's result is another view of its input.
-static bool is_alias(const Node& node) {
-  const GraphOp* op = find_graph_op(node.op);
-  return op != nullptr && op->fusion == Fusion::kAlias;
-}
-
 // Whether integers of one type are the same ones in another.
 static bool keeps_integers(DType from, DType to) {
   if (!is_integer(from) || !is_integer(to)) return false;
@@ -33,7 +27,7 @@ bool Importer::only_moves(const Node& node) {
   const Value& from = graph_[node.inputs[0]];
   if (element_count(from.shape) != 1) return false;
   const DType to = graph_[node.outputs[0]].dtype;
-  return is_alias(node) || op == "Gather" ||
+  return is_alias(node.op) || op == "Gather" ||
          (op == "Cast" &&
           (keeps_integers(from.dtype, to) || (is_whole(node.inputs[0]) && dtype_bytes(to) == 8))) ||
          ((op == "Ceil" || op == "Floor") && is_whole(node.inputs[0]));
@@ -167,7 +161,7 @@ RunTimeNumbers::Element Importer::element_of(ValueId id,
     if (op == "Concat" && graph_[id].shape.size() == 1) {
       while (index >= graph_[node->inputs[input]].shape[0])
         index -= graph_[node->inputs[input++]].shape[0];
-    } else if (!is_alias(*node) && !(op == "Cast" && keeps_integers(from, graph_[id].dtype))) {
+    } else if (!is_alias(node->op) && !(op == "Cast" && keeps_integers(from, graph_[id].dtype))) {
       break;
     }
     id = node->inputs[input];

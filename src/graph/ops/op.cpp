@@ -77,6 +77,11 @@ const GraphOp* find_graph_op(std::string_view name) {
   return it != ops.end() && it->name == name ? &*it : nullptr;
 }
 
+bool is_alias(std::string_view op) {
+  const GraphOp* known = find_graph_op(op);
+  return known != nullptr && known->fusion == Fusion::kAlias;
+}
+
 std::vector<std::pair<std::string_view, char>> listed(std::string_view list) {
   std::vector<std::pair<std::string_view, char>> found;
   for (size_t at = 0; at < list.size();) {

@@ -174,6 +174,8 @@ inline bool is_loop_node(const Node& node) { return node.op.starts_with("pruner:
 std::span<const GraphOp> graph_ops();
 /// Null when there is none of that name.
 const GraphOp* find_graph_op(std::string_view name);
+/// Whether an operator's result is another view of its input.
+bool is_alias(std::string_view op);
 
 /// Marks the stage of indices, where it is a placeholder: its elements, in turn, are places along
 /// dims of these extents.

@@ -23,7 +23,7 @@ struct Cut {
   const Placement& placement;
   Pipeline& pipeline;
   std::map<std::string, int> names = {};   // how many values have each
-  std::map<ValueId, size_t> tensors = {};  // of the pipeline
+  std::map<ValueId, size_t> tensors = {};  // numbers of the pipeline's tensors
 
   Cut(const VaryingNetwork& of, const Placement& places, Pipeline& made)
       : network(of), graph(of.graph), placement(places), pipeline(made) {
@@ -209,7 +209,7 @@ class StageMaker {
   const Graph& graph_;
   const Placement& placement_;
   Pipeline& pipeline_;
-  std::vector<std::set<size_t>> inputs_, outputs_;  // by stage: tensors
+  std::vector<std::set<size_t>> inputs_, outputs_;  // tensors of each stage
 };
 
 /// What is done between stages.

@@ -404,7 +404,7 @@ class DependenceFinder {
                                              "Unsqueeze"};
     const Node* node = id.valid() ? network_.maker_of(id) : nullptr;
     if (node == nullptr) return id.valid() && network_.is_constant(id);
-    if (node->op == "Shape" || node->op == "Size") return true;
+    if (asks_shape(*node)) return true;
     return std::ranges::find(kOfSizes, node->op) != std::end(kOfSizes) &&
            std::ranges::all_of(node->inputs, [&](ValueId i) { return is_size(i); });
   }

@@ -113,9 +113,9 @@ Result<Graph> stage_graph(const Pipeline& pipeline,
 /// Cuts the graph of a stage into kernels.
 using CutStage = std::function<Result<Partition>(Graph graph)>;
 
-/// Each stage as a phase over the ranges of its symbols, in order. The error names the stage.
-Result<std::vector<Phase>> stage_phases(const std::shared_ptr<const Pipeline>& pipeline,
-                                        const ImportStage& import,
-                                        const CutStage& cut);
+/// Cuts a network into stages, and gives each as a phase over the ranges of its symbols, in order;
+/// nullopt: it reads nothing that the data find. The error names the stage.
+Result<std::optional<std::vector<Phase>>> stage_phases(const ImportStage& import,
+                                                       const CutStage& cut);
 
 }  // namespace pruner

@@ -235,8 +235,6 @@ class Placer {
 
 }  // namespace
 
-bool asks_shape(const Node& node) { return node.op == "Shape" || node.op == "Size"; }
-
 Result<Placement> place_nodes(const VaryingNetwork& network) {
   TRY_ASSIGN(LoopNodes loops, find_loops(network));
   return Placer(network, std::move(loops)).run();

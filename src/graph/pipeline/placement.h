@@ -25,9 +25,6 @@ struct Placement {
   std::vector<int> stage_of;    // by node; -1: no stage computes it
 };
 
-/// Whether a node's outputs are made of shapes alone, not of elements.
-bool asks_shape(const Node& node);
-
 /// Gives nodes that are equally deep and depend on the same symbols to one stage. The error names a
 /// loop in a loop.
 Result<Placement> place_nodes(const VaryingNetwork& network);

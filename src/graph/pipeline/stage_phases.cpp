@@ -91,10 +91,7 @@ class TensorShapes {
     CHECK(ranges_[s] != nullptr) << of.name;
     for (const PartitionRange& range : ranges_[s]->ranges) {
       if (!range.box.contains(own)) continue;
-      std::vector<int64_t> shape;
-      for (const Expr& extent : range.shapes[range.largest.outputs[output].value])
-        shape.push_back(evaluate_formula(extent, own));
-      return shape;
+      return evaluate_formulas(range.shapes[range.largest.outputs[output].value], own);
     }
     CHECK(false) << of.name << " has no shape";
     return {};
@@ -136,16 +133,12 @@ void give_room(Pipeline& pipeline,
     if (ranges[s] == nullptr) continue;
     const std::vector<size_t>& outputs = pipeline.stages[s].outputs;
     for (const PartitionRange& range : ranges[s]->ranges) {
-      for (size_t o = 0; o < outputs.size(); ++o) {
-        const std::vector<Expr>& formulas = range.shapes[range.largest.outputs[o].value];
-        const CheckedShapes looked_at =
-            checked_shapes(range.box, formulas, checked_counts(ranges[s]->symbols));
-        for (const SymbolValues& at : looked_at.shapes) {
-          std::vector<int64_t> shape;
-          for (const Expr& extent : formulas) shape.push_back(evaluate_formula(extent, at));
-          take_greater(pipeline.tensors[outputs[o]].shape, shape);
-        }
-      }
+      const CheckedShapes looked_at =
+          checked_shapes(range.box, extents_of(range), checked_counts(ranges[s]->symbols));
+      for (const SymbolValues& at : looked_at.shapes)
+        for (size_t o = 0; o < outputs.size(); ++o)
+          take_greater(pipeline.tensors[outputs[o]].shape,
+                       evaluate_formulas(range.shapes[range.largest.outputs[o].value], at));
     }
   }
   const auto hand_on = [&](const Pipeline::Parts& parts) {
@@ -168,9 +161,11 @@ void give_room(Pipeline& pipeline,
 
 }  // namespace
 
-Result<std::vector<Phase>> stage_phases(const std::shared_ptr<const Pipeline>& pipeline,
-                                        const ImportStage& import,
-                                        const CutStage& cut) {
+Result<std::optional<std::vector<Phase>>> stage_phases(const ImportStage& import,
+                                                       const CutStage& cut) {
+  TRY_ASSIGN(std::optional<Pipeline> stages, cut_into_stages(import));
+  if (!stages) return std::optional<std::vector<Phase>>();
+  const auto pipeline = std::make_shared<const Pipeline>(*std::move(stages));
   const auto shapes = std::make_shared<TensorShapes>(*pipeline);
   std::vector<Phase> phases;
   for (size_t s = 0; s < pipeline->stages.size(); ++s) {
@@ -218,7 +213,7 @@ Result<std::vector<Phase>> stage_phases(const std::shared_ptr<const Pipeline>& p
   for (const Phase& phase : phases) ranges.push_back(phase.ranges);
   give_room(*sized, ranges);
   phases.front().pipeline = sized;
-  return phases;
+  return std::optional(std::move(phases));
 }
 
 }  // namespace pruner

@@ -61,6 +61,8 @@ bool VaryingNetwork::grows_evenly(size_t stack) const {
   return of.empty() || (of.size() == 1 && !uneven_stacks.contains(stack));
 }
 
+bool asks_shape(const Node& node) { return node.op == "Shape" || node.op == "Size"; }
+
 size_t symbol_of(const Pipeline& pipeline, const Node& found) {
   const std::string& name = std::get<std::string>(found.attributes.at("symbol"));
   return static_cast<size_t>(std::ranges::find(pipeline.symbols, name, &Symbol::name) -

@@ -46,6 +46,9 @@ struct VaryingNetwork {
   bool grows_evenly(size_t stack) const;
 };
 
+/// Whether a node reads the shape of its input and none of its elements.
+bool asks_shape(const Node& node);
+
 /// The place of the symbol that a node kFound or kExtent is of.
 size_t symbol_of(const Pipeline& pipeline, const Node& found);
 
