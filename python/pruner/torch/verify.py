@@ -108,7 +108,7 @@ class Watch:
         self._input_count = 0
         self._precision: Optional[Precision] = None
         self._calls, self._next = 0, 2
-        self._spent_s, self._last_s = 0.0, 0.0  # by repeated comparisons, and by the one before
+        self._spent_s, self._last_s = 0.0, 0.0  # seconds of all repeated comparisons, and of the one before
         self._start_s = 0.0
         self._in_eager = False
         self.is_due = True
