@@ -12,7 +12,8 @@ typedef struct {
   double scale;
 } Call;
 
-/* The elements around a sample and what each counts; none of one that lies outside. */
+/* The elements around a sample and what each counts: nothing if the sample lies outside, no number
+   if its place is none. */
 typedef struct {
   int64_t at[4];
   double weight[4];
@@ -36,7 +37,11 @@ static int64_t split(double* place, int64_t extent) {
 
 static Sample sample_at(const PrunerRoiAlign* p, double y, double x) {
   Sample s = {{0}, {0}};
-  if (!(y >= -1 && y <= (double)p->height && x >= -1 && x <= (double)p->width)) return s;
+  if (y < -1 || y > (double)p->height || x < -1 || x > (double)p->width) return s;
+  if (y != y || x != x) {
+    s.weight[0] = y + x;
+    return s;
+  }
   const int64_t row = split(&y, p->height), column = split(&x, p->width);
   for (int i = 0; i < 4; i++) {
     const int64_t down = i / 2, right = i % 2;
@@ -49,15 +54,25 @@ static Sample sample_at(const PrunerRoiAlign* p, double y, double x) {
 }
 
 /* How many samples a bin has along a dimension in which it is so long: one an element. It has none
-   if it ends before it begins, or if its size is no number. */
+   if it ends before it begins. If its size is no number it has one, which is no number, too. */
 static int64_t samples_of(double size) {
-  if (!(size > 0)) return 0;
+  if (size != size) return 1;
+  if (size <= 0) return 0;
   if (size > INT32_MAX) return INT32_MAX;
   const int64_t whole = (int64_t)size;
   return whole + ((double)whole < size);
 }
 
 enum { kSamples = 256 }; /* that are worked out at a time, for all channels */
+
+/* Some samples of some bins of a region, in all channels. */
+typedef struct {
+  int64_t roi, image, first_bin, bins;
+  int64_t from, to; /* of each bin's window */
+  int64_t count;    /* a bin's samples */
+  int has_all;      /* the window has all of these; the others are 0 */
+  const Sample* samples;
+} Part;
 
 /* A region: its first bin's corner and a bin's size, in rows and columns of the data, and how many
    samples a bin has along each. */
@@ -66,17 +81,41 @@ typedef struct {
   int64_t image, samples[2];
 } Region;
 
-/* What samples [from, to) of a bin make of a channel that had `result`. */
-static double add_samples(const Call* call,
-                          int64_t plane,
-                          const Sample* samples,
-                          int64_t from,
-                          int64_t to,
-                          int64_t count,
-                          double result) {
+/* The samples of a bin that can lie inside of the data, along rows and columns: `count` from
+   `first` on. */
+typedef struct {
+  int64_t first[2], count[2];
+} Window;
+
+static Window all_samples(const Region* r) {
+  return (Window){{0, 0}, {r->samples[0], r->samples[1]}};
+}
+
+/* Without most of those that lie outside, which a large region has without number. */
+static Window inner_samples(const PrunerRoiAlign* p, const Region* r, int64_t bin) {
+  Window window = all_samples(r);
+  const int64_t bins[2] = {bin / p->columns, bin % p->columns}, extents[2] = {p->height, p->width};
+  for (int d = 0; d < 2; d++) {
+    const double begin = r->start[d] + (double)bins[d] * r->size[d];
+    const double samples = (double)r->samples[d], per_element = samples / r->size[d];
+    const double before = (-1 - begin) * per_element;
+    const double behind = ((double)extents[d] - begin) * per_element;
+    const int descends = r->size[d] < 0;
+    const double low = (descends ? behind : before) - 2, high = (descends ? before : behind) + 2;
+    const int64_t first = low > 0 ? (int64_t)(low < samples ? low : samples) : 0;
+    const int64_t last = high < samples ? (int64_t)(high > 0 ? high : 0) : r->samples[d];
+    window.first[d] = first;
+    window.count[d] = last > first ? last - first : 0;
+  }
+  return window;
+}
+
+/* What samples [from, to) of a part of a bin make of a channel that had `result`. */
+static double add_samples(
+    const Call* call, int64_t plane, const Sample* samples, const Part* part, double result) {
   double sum = 0;
-  for (int64_t i = from; i < to; i++) {
-    const Sample* s = &samples[i - from];
+  for (int64_t i = part->from; i < part->to; i++) {
+    const Sample* s = &samples[i - part->from];
     double parts[4];
     for (int n = 0; n < 4; n++)
       parts[n] = s->weight[n] * pruner_get_real(call->data, call->p->dtype, plane + s->at[n]);
@@ -84,9 +123,9 @@ static double add_samples(const Call* call,
     if (!call->p->takes_greatest) continue;
     double most = parts[0];
     for (int n = 1; n < 4; n++) most = parts[n] > most ? parts[n] : most;
-    result = i == 0 || most > result ? most : result;
+    result = (i == 0 && part->has_all) || most > result ? most : result;
   }
-  return call->p->takes_greatest ? result : result + sum / (double)count;
+  return call->p->takes_greatest ? result : result + sum / (double)part->count;
 }
 
 /* Means of bins of `step` samples each, of a channel of float32; `before`: it has others of theirs
@@ -107,24 +146,24 @@ static void add_means(const float* plane,
   }
 }
 
-/* Samples [from, to) of a bin. */
-static void place_samples(
-    const PrunerRoiAlign* p, const Region* r, int64_t bin, int64_t from, int64_t to, Sample* made) {
-  for (int64_t i = from; i < to; i++) {
-    const double down = ((double)(i / r->samples[1]) + 0.5) / (double)r->samples[0];
-    const double right = ((double)(i % r->samples[1]) + 0.5) / (double)r->samples[1];
-    made[i - from] = sample_at(p,
-                               r->start[0] + ((double)(bin / p->columns) + down) * r->size[0],
-                               r->start[1] + ((double)(bin % p->columns) + right) * r->size[1]);
+/* Samples [part->from, part->to) of a bin's window. */
+static void place_samples(const PrunerRoiAlign* p,
+                          const Region* r,
+                          int64_t bin,
+                          const Window* window,
+                          const Part* part,
+                          Sample* made) {
+  for (int64_t i = part->from; i < part->to; i++) {
+    const int64_t row = window->first[0] + i / window->count[1];
+    const int64_t column = window->first[1] + i % window->count[1];
+    const double down = ((double)row + 0.5) / (double)r->samples[0];
+    const double right = ((double)column + 0.5) / (double)r->samples[1];
+    made[i - part->from] =
+        sample_at(p,
+                  r->start[0] + ((double)(bin / p->columns) + down) * r->size[0],
+                  r->start[1] + ((double)(bin % p->columns) + right) * r->size[1]);
   }
 }
-
-/* Some samples of some bins of a region, in all channels. */
-typedef struct {
-  int64_t roi, image, first_bin, bins;
-  int64_t from, to, count; /* of each bin's samples: these, of so many */
-  const Sample* samples;
-} Part;
 
 static void add_float_part(const Call* call, const Part* part) {
   const PrunerRoiAlign* p = call->p;
@@ -156,11 +195,27 @@ static void add_part(const Call* call, const Part* part) {
     for (int64_t b = 0; b < part->bins; b++) {
       const double before = part->from == 0 ? 0 : pruner_get_real(call->out, p->dtype, first + b);
       const Sample* samples = part->samples + b * step;
-      pruner_set_real(call->out,
-                      p->dtype,
-                      first + b,
-                      add_samples(call, plane, samples, part->from, part->to, part->count, before));
+      pruner_set_real(
+          call->out, p->dtype, first + b, add_samples(call, plane, samples, part, before));
     }
+  }
+}
+
+/* Some bins of a region, all of one window. */
+static void run_bins(const Call* call, const Region* r, const Window* window, Part* part) {
+  const PrunerRoiAlign* p = call->p;
+  const int of_floats =
+      p->dtype == PRUNER_FLOAT32 && !p->takes_greatest && p->height * p->width <= INT32_MAX;
+  const int64_t all = window->count[0] * window->count[1];
+  part->has_all = all == part->count;
+  for (part->from = 0; part->from == 0 || part->from < all; part->from += kSamples) {
+    part->to = part->from + kSamples < all ? part->from + kSamples : all;
+    Sample samples[kSamples];
+    for (int64_t b = 0; b < part->bins; b++)
+      place_samples(p, r, part->first_bin + b, window, part, samples + b * (part->to - part->from));
+    part->samples = samples;
+    if (of_floats) add_float_part(call, part);
+    if (!of_floats) add_part(call, part);
   }
 }
 
@@ -168,25 +223,13 @@ static void add_part(const Call* call, const Part* part) {
    channel after channel goes over all of them: what it reads lies close together. */
 static void run_region(const Call* call, int64_t roi, const Region* r) {
   const PrunerRoiAlign* p = call->p;
-  const int64_t bins = p->rows * p->columns;
-  const int is_inside = r->image >= 0 && r->image < p->images;
-  const int64_t all = is_inside ? r->samples[0] * r->samples[1] : 0;
+  const int64_t bins = p->rows * p->columns, all = r->samples[0] * r->samples[1];
   const int64_t at_once = all == 0 ? bins : all < kSamples ? kSamples / all : 1;
-  const int of_floats =
-      p->dtype == PRUNER_FLOAT32 && !p->takes_greatest && p->height * p->width <= INT32_MAX;
-  Part part = {roi, r->image, 0, 0, 0, 0, all > 0 ? all : 1, NULL};
+  Part part = {roi, r->image, 0, 0, 0, 0, all > 0 ? all : 1, 0, NULL};
   for (; part.first_bin < bins; part.first_bin += at_once) {
     part.bins = part.first_bin + at_once < bins ? at_once : bins - part.first_bin;
-    for (part.from = 0; part.from == 0 || part.from < all; part.from += kSamples) {
-      part.to = part.from + kSamples < all ? part.from + kSamples : all;
-      Sample samples[kSamples];
-      for (int64_t b = 0; b < part.bins; b++)
-        place_samples(
-            p, r, part.first_bin + b, part.from, part.to, samples + b * (part.to - part.from));
-      part.samples = samples;
-      if (of_floats) add_float_part(call, &part);
-      if (!of_floats) add_part(call, &part);
-    }
+    const Window window = at_once == 1 ? inner_samples(p, r, part.first_bin) : all_samples(r);
+    run_bins(call, r, &window, &part);
   }
 }
 

@@ -75,13 +75,15 @@ TEST(RoiAlign, PoolsRegions) {
               HasSubstr("regions of 2x4 in images 1 of 2x1x6x8 to 1x2"));
 }
 
-// Bins with more samples than are placed at a time, many channels, and regions of which parts or
-// all lie outside: beside the mean, or the greatest part, of what sampling one by one gives.
+// Bins with more samples than are placed at a time, many channels, regions of which parts, nearly
+// all or all lie outside, and one whose rows descend: beside the mean, or the greatest part, of
+// what sampling one by one gives.
 TEST(RoiAlign, IsWhatSamplesOneByOneAre) {
   constexpr int64_t kChannels = 5, kHeight = 30, kWidth = 40, kRows = 3, kColumns = 2;
   const Tensor x = waves({2, kChannels, kHeight, kWidth});
-  const V corners = {2.3, 1.7, 9.1, 8.8, -4, -3, 60, 50, 30.5, 20.5, 30.6, 20.9, 90, 90, 95, 99};
-  const Tensor regions = floats({4, 4}, corners);
+  const V corners = {2.3, 1.7, 9.1, 8.8, -4,   -3,   60,  50,  30.5, 20.5, 30.6, 20.9,
+                     90,  90,  95,  99,  -300, -500, 700, 400, 3,    25,   35,   4};
+  const Tensor regions = floats({6, 4}, corners);
   const auto at = [&](int64_t image, int64_t c, double row, double column) -> V {
     if (row < -1 || row > kHeight || column < -1 || column > kWidth) return {0, 0, 0, 0};
     row = std::max(row, 0.0);
@@ -106,7 +108,7 @@ TEST(RoiAlign, IsWhatSamplesOneByOneAre) {
                             {"output_width", kColumns},
                             {"sampling_ratio", ratio},
                             {"mode", text(most ? "max" : "avg")}};
-      const Tensor y = run_op("RoiAlign", {x, regions, integers({4}, {1, 0, 1, 0})}, a);
+      const Tensor y = run_op("RoiAlign", {x, regions, integers({6}, {1, 0, 1, 0, 1, 0})}, a);
       for (int64_t i = 0; i < y.num_elements(); ++i) {
         const int64_t column = i % kColumns, row = i / kColumns % kRows;
         const int64_t c = i / (kColumns * kRows) % kChannels,
@@ -116,6 +118,10 @@ TEST(RoiAlign, IsWhatSamplesOneByOneAre) {
                      width = (corner(2) - corner(0)) / kColumns;
         const int64_t down = ratio > 0 ? ratio : static_cast<int64_t>(std::ceil(height));
         const int64_t right = ratio > 0 ? ratio : static_cast<int64_t>(std::ceil(width));
+        if (ratio == 0 && height < 0) {
+          ASSERT_EQ(y.get(i), 0) << i;
+          continue;
+        }
         double sum = 0, greatest = -1e9;
         for (int64_t s = 0; s < down * right; ++s) {
           const double inside_row = (static_cast<double>(s / right) + 0.5) / double(down);
@@ -142,6 +148,31 @@ TEST(RoiAlign, OfARegionThatEndsBeforeItBeginsIsZero) {
   const Attributes a = {{"output_height", int64_t{2}}, {"output_width", int64_t{2}}};
   const Tensor y = run_op("RoiAlign", {x, regions, integers({3}, {0, 0, 0})}, a);
   for (int64_t i = 0; i < y.num_elements(); ++i) EXPECT_EQ(y.get(i), 0) << i;
+}
+
+// It has 4 * 10^12 samples, of which few lie inside of the data.
+TEST(RoiAlign, OfARegionFarLargerThanTheDataTakesNoTime) {
+  const Tensor x = floats({1, 1, 2, 2}, {1, 1, 1, 1});
+  const Tensor regions = floats({1, 4}, {-1e6F, -1e6F, 1e6F, 1e6F});
+  for (const char* mode : {"avg", "max"}) {
+    const Tensor y = run_op("RoiAlign", {x, regions, integers({1}, {0})}, {{"mode", text(mode)}});
+    // The places -1, 0, 1 and 2 of both dimensions are inside.
+    EXPECT_FLOAT_EQ(y.get(0), mode == std::string("avg") ? 16 / 4e12 : 1);
+  }
+}
+
+TEST(RoiAlign, OfNoNumberIsNoNumber) {
+  const Tensor x = waves({1, 1, 4, 4});
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const int64_t ratio : {0, 2}) {
+    const Attributes a = {{"sampling_ratio", ratio}};
+    Attributes scaled = a;
+    scaled["spatial_scale"] = kNan;
+    const Tensor image = integers({1}, {0}), region = floats({1, 4}, {0, 0, 3, 3});
+    EXPECT_TRUE(std::isnan(run_op("RoiAlign", {x, region, image}, scaled).get(0))) << ratio;
+    const Tensor from_nan = floats({1, 4}, {kNan, 0, 3, 3});
+    EXPECT_TRUE(std::isnan(run_op("RoiAlign", {x, from_nan, image}, a).get(0))) << ratio;
+  }
 }
 
 // The numbers are those of ONNX's test_col2im.
