@@ -85,10 +85,10 @@ class Sizes {
     for (const Expr& extent : range_->shapes[id.value]) bytes = bytes * extent;
     return formulas_.number(bytes);
   }
-  int64_t index_bound(size_t g) const {
-    if (range_ == nullptr || !range_->index_bounds.contains(g))
-      return partition_.groups[g].index_bound;
-    return formulas_.number(range_->index_bounds.at(g));
+  std::vector<int64_t> index_extents(size_t g) const {
+    if (range_ == nullptr || !range_->index_extents.contains(g))
+      return partition_.groups[g].index_extents;
+    return numbers(range_->index_extents.at(g));
   }
   /// Where numbers are that depend on the shapes, as the parameters of a routine; nullopt: this is
   /// no such value.
@@ -98,13 +98,16 @@ class Sizes {
   }
   std::vector<int64_t> read_at(size_t g, StageId id) const {
     if (range_ == nullptr) return partition_.groups[g].dag[id].read_at;
-    std::vector<int64_t> numbers;
-    for (const Expr& extent : range_->dags[g].read_at(id))
-      numbers.push_back(formulas_.number(extent));
-    return numbers;
+    return numbers(range_->dags[g].read_at(id));
   }
 
  private:
+  std::vector<int64_t> numbers(std::span<const Expr> formulas) const {
+    std::vector<int64_t> numbers;
+    for (const Expr& formula : formulas) numbers.push_back(formulas_.number(formula));
+    return numbers;
+  }
+
   const Partition& partition_;
   const PartitionRange* range_;
   PlanFormulas& formulas_;
@@ -117,20 +120,26 @@ std::vector<ModulePlan::Indices> indices_of(const Partition& partition,
                                             const ModulePlan::Step& step) {
   const Group& group = partition.groups[g];
   std::vector<ModulePlan::Indices> indices;
-  const auto add = [&](size_t i, std::vector<int64_t> extents) {
+  const auto add = [&](size_t i, std::vector<int64_t> extents, bool from_end) {
     if (step.args[i].place == Place::kConstant) return;
     const PlannedValue& value = partition[group.inputs[i]];
     indices.push_back({{step.args[i], sizes.bytes(group.inputs[i])},
                        dtype_bytes(value.dtype),
                        value.name,
-                       std::move(extents)});
+                       std::move(extents),
+                       from_end});
   };
-  // A routine's stand before its parameters.
-  if (group.index_bound > 0) add(group.inputs.size() - 2, {sizes.index_bound(g)});
+  if (!group.index_extents.empty()) {
+    const Node& node = partition.graph->nodes[group.node_numbers[0]];
+    const auto at = std::ranges::find(group.inputs, indices_of(node));
+    add(static_cast<size_t>(at - group.inputs.begin()),
+        sizes.index_extents(g),
+        find_graph_op(node.op)->indices->from_end);
+  }
   const std::vector<StageId> placeholders = group.dag.inputs();
   for (size_t i = 0; i < placeholders.size(); ++i) {
     const Stage& stage = group.dag[placeholders[i]];
-    if (!stage.read_at.empty()) add(i, sizes.read_at(g, placeholders[i]));
+    if (!stage.read_at.empty()) add(i, sizes.read_at(g, placeholders[i]), stage.reads_from_end);
   }
   return indices;
 }

@@ -327,12 +327,13 @@ class PlanText {
 
   // PlanIndices.
   std::string text(const ModulePlan::Indices& read) {
-    return address(read.range.at) + fmt::format(".quad {}, {}, {}, {}, {}\n",
+    return address(read.range.at) + fmt::format(".quad {}, {}, {}, {}, {}, {}\n",
                                                 read.range.bytes,
                                                 read.element_bytes,
                                                 string(read.name),
                                                 numbers(read.extents),
-                                                read.extents.size());
+                                                read.extents.size(),
+                                                read.from_end ? 1 : 0);
   }
 
   /// The list; the files' bytes stand among the constants.

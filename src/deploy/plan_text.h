@@ -27,6 +27,7 @@ struct ModulePlan {
     int64_t element_bytes = 0;
     std::string name;
     std::vector<int64_t> extents;
+    bool from_end = true;  // one below 0 counts from the end
   };
   /// A kernel of a GPU.
   struct Launch {

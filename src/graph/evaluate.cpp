@@ -198,34 +198,41 @@ LoweredCall lower_call(const OpCall& call) {
   return lowered;
 }
 
+// The extents of the places that the node's indices are; none: it takes any.
+static std::vector<int64_t> index_extents(const OpCall& call) {
+  const Routine* const routine = find_graph_op(call.node.op)->routine;
+  if (routine != nullptr)
+    return routine->index_extents != nullptr ? routine->index_extents(call)
+                                             : std::vector<int64_t>{};
+  const LoweredCall lowered = lower_call(call);
+  const auto at = std::ranges::find(lowered.inputs, indices_of(call.node));
+  if (at == lowered.inputs.end()) return {};
+  return lowered.dag[lowered.dag.inputs()[at - lowered.inputs.begin()]].read_at;
+}
+
 // Whether each index that the node reads at lies in the tensor.
 static Result<Unit> check_indices(const Graph& graph,
                                   const Node& node,
                                   std::span<const Tensor> inputs) {
-  if (!find_graph_op(node.op)->is(kReadsAtIndices)) return Unit{};
+  if (!indices_of(node).valid()) return Unit{};
   if (element_count(graph[node.outputs[0]].shape) == 0) return Unit{};
-  const LoweredCall lowered = lower_call({graph, node});
-  const std::vector<StageId> stages = lowered.dag.inputs();
-  for (size_t i = 0; i < stages.size(); ++i) {
-    const std::vector<int64_t>& extents = lowered.dag[stages[i]].read_at;
-    if (extents.empty()) continue;
-    const auto at = std::ranges::find(node.inputs, lowered.inputs[i]);
-    const Tensor& indices = inputs[at - node.inputs.begin()];
-    for (int64_t e = 0; e < indices.num_elements(); ++e) {
-      const int64_t index = indices.get_int(e);
-      const int64_t extent = extents[static_cast<size_t>(e) % extents.size()];
-      if (index >= -extent && index < extent) continue;
-      return Error(node_label(graph, node),
-                   ": \"",
-                   graph[*at].name,
-                   "\" holds the index ",
-                   index,
-                   ", expected one in [",
-                   -extent,
-                   ", ",
-                   extent - 1,
-                   "]");
-    }
+  const GraphOp& op = *find_graph_op(node.op);
+  const Tensor& indices = inputs[op.indices->place];
+  const std::vector<int64_t> extents = index_extents({graph, node});
+  for (int64_t e = 0; e < indices.num_elements() && !extents.empty(); ++e) {
+    const int64_t index = indices.get_int(e);
+    const int64_t extent = extents[static_cast<size_t>(e) % extents.size()];
+    if (is_place(index, extent, op.indices->from_end)) continue;
+    return Error(node_label(graph, node),
+                 ": \"",
+                 graph[indices_of(node)].name,
+                 "\" holds the index ",
+                 index,
+                 ", expected one in [",
+                 op.indices->from_end ? -extent : 0,
+                 ", ",
+                 extent - 1,
+                 "]");
   }
   return Unit{};
 }

@@ -114,8 +114,9 @@ class GroupLowering {
 
 std::string routine_key(const Routine& routine,
                         std::span<const int64_t> parameters,
-                        int64_t index_bound) {
-  return fmt::format("{} {} below {}", routine.symbol, fmt::join(parameters, " "), index_bound);
+                        std::span<const int64_t> index_extents) {
+  return fmt::format(
+      "{} {} below {}", routine.symbol, fmt::join(parameters, " "), fmt::join(index_extents, " "));
 }
 
 // A node that is a function of the runtime, and the constant that this takes as its last input.
@@ -140,9 +141,9 @@ static Group routine_group(const Graph& graph, const Node& node, Partition& p) {
   group.output = node.outputs[0];
   group.routine = &routine;
   if (routine.workspace_bytes != nullptr) group.workspace_bytes = routine.workspace_bytes(call);
-  if (routine.index_bound != nullptr) group.index_bound = routine.index_bound(call);
+  if (routine.index_extents != nullptr) group.index_extents = routine.index_extents(call);
   // Only its equals share what a kernel is made once for.
-  group.key = routine_key(routine, parameters.values<int64_t>(), group.index_bound);
+  group.key = routine_key(routine, parameters.values<int64_t>(), group.index_extents);
   return group;
 }
 

@@ -27,17 +27,17 @@ struct Group {
   bool complex = false;  // has a reduction (Ansor: only these are tuned)
   std::vector<ValueId> inputs;
   ValueId output;
-  const Routine* routine = nullptr;     // what runs instead of a kernel of the DAG, which is empty
-  int64_t workspace_bytes = 0;          // that the routine needs
-  int64_t index_bound = 0;              // what the routine's indices are below; 0: it has none
-  std::vector<std::string> nodes = {};  // names of the graph's nodes that it computes
-  std::vector<size_t> node_numbers = {};  // places of the same nodes in Partition::graph
+  const Routine* routine = nullptr;  // what runs instead of a kernel of the DAG, which is empty
+  int64_t workspace_bytes = 0;       // that the routine needs
+  std::vector<int64_t> index_extents = {};  // Routine::index_extents; empty: it has none
+  std::vector<std::string> nodes = {};      // names of the graph's nodes that it computes
+  std::vector<size_t> node_numbers = {};    // places of the same nodes in Partition::graph
 };
 
 /// The key of a group that a routine runs: a text that is equal for those that do the same.
 std::string routine_key(const Routine& routine,
                         std::span<const int64_t> parameters,
-                        int64_t index_bound);
+                        std::span<const int64_t> index_extents);
 
 /// A value as the executor sees it: what a reshape makes is another view of `alias_of`'s bytes, and
 /// what is joined in place is a slice of another.

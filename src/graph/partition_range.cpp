@@ -200,11 +200,12 @@ class RangeFingerprint {
   std::string key_at(size_t g, const SymbolValues& values) const {
     const Routine* const routine = range_.largest.groups[g].routine;
     if (routine == nullptr) return workload_key(range_.dags[g].at(values));
-    const auto bound = range_.index_bounds.find(g);
-    return routine_key(
-        *routine,
-        parameters_at(range_, g, values),
-        bound == range_.index_bounds.end() ? 0 : evaluate_formula(bound->second, values));
+    const auto extents = range_.index_extents.find(g);
+    return routine_key(*routine,
+                       parameters_at(range_, g, values),
+                       extents == range_.index_extents.end()
+                           ? std::vector<int64_t>{}
+                           : evaluate_formulas(extents->second, values));
   }
 
   const PartitionRange& range_;
@@ -344,18 +345,21 @@ Result<Unit> add_routine(std::span<const Partition* const> at_points,
                          FormulaFinder& finder,
                          PartitionRange& range) {
   const Group& group = range.largest.groups[g];
-  std::vector<std::vector<int64_t>> numbers;  // at each point: the parameters, then the bound
+  std::vector<std::vector<int64_t>> numbers;  // at each point: the parameters, then the extents
   for (const Partition* at : at_points) {
     numbers.push_back(parameters_in(*at, at->groups[g]));
-    numbers.back().push_back(at->groups[g].index_bound);
+    const std::vector<int64_t>& extents = at->groups[g].index_extents;
+    numbers.back().insert(numbers.back().end(), extents.begin(), extents.end());
     if (numbers.back().size() != numbers.front().size())
       return Error(group.name, ": it has more parameters at other shapes");
   }
   TRY_ASSIGN(std::vector<Expr> formulas, formulas_of(numbers, finder, [&](size_t i) {
                return fmt::format("{}: parameter {}", group.name, i);
              }));
-  if (group.index_bound > 0) range.index_bounds.emplace(g, formulas.back());
-  formulas.pop_back();
+  if (const auto count = static_cast<long>(group.index_extents.size()); count > 0) {
+    range.index_extents.emplace(g, std::vector(formulas.end() - count, formulas.end()));
+    formulas.erase(formulas.end() - count, formulas.end());
+  }
   if (std::ranges::any_of(formulas, [](const Expr& e) { return as<IntImm>(e) == nullptr; }))
     range.parameters.emplace(parameters_of(group), std::move(formulas));
   return Unit{};

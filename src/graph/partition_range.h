@@ -24,7 +24,7 @@ struct PartitionRange {
   /// The parameters of routines that are not the same at every shape, and outputs that are a few
   /// integers, by the value that has them at the greatest shape: a formula for each number.
   std::map<ValueId, std::vector<Expr>> parameters = {};
-  std::map<size_t, Expr> index_bounds = {};  // Group::index_bound of routines, by group
+  std::map<size_t, std::vector<Expr>> index_extents = {};  // Group::index_extents, by group
 
   bool is_one_shape() const { return box.min == box.max; }
 };

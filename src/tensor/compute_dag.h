@@ -48,6 +48,7 @@ struct Stage {
   /// Integer placeholder: its elements, in turn, are places along dims of these extents; one below
   /// 0 counts from the end. What runs the DAG checks them. No part of the key.
   std::vector<int64_t> read_at;
+  bool reads_from_end = true;  // `read_at`: false: one below 0 is refused
 
   bool is_placeholder() const { return !body; }
   bool is_reduction() const { return combiner != Combiner::kNone; }

@@ -186,7 +186,7 @@ bool alike(const Stage& a, const Stage& b) {
          a.output == b.output && a.constant == b.constant && a.layout_free == b.layout_free &&
          a.transform == b.transform && a.unrolled == b.unrolled &&
          a.const_index_axes == b.const_index_axes && a.read_at.size() == b.read_at.size() &&
-         a.is_placeholder() == b.is_placeholder();
+         a.reads_from_end == b.reads_from_end && a.is_placeholder() == b.is_placeholder();
 }
 
 }  // namespace

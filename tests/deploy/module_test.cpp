@@ -10,6 +10,8 @@
 namespace pruner {
 namespace {
 
+using Ints = std::vector<int64_t>;
+
 Tensor floats(std::vector<int64_t> shape) {
   Tensor tensor(DType::kFloat32, std::move(shape));
   for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.set(i, static_cast<double>(i));
@@ -153,6 +155,89 @@ TEST(BuildModule, HoldsEveryDtype) {
     }
     expect_right(*c, host_target(2));
   }
+}
+
+// Every operator that reads or writes at indices of the caller: of a tensor of zeros with one
+// index other than 0, the greatest and the least that are right, and the ones beside those.
+TEST(BuildModule, TakesNoIndexOutside) {
+  struct Row {
+    const char* op;
+    std::vector<Ints> inputs;  // the shapes of the others, in order; the indices' is empty
+    Ints indices;              // their shape
+    int64_t least, greatest;
+    Attributes attributes = {};
+  };
+  const Row rows[] = {
+      {"Gather", {{5, 2}, {}}, {3}, -5, 4},
+      {"GatherElements", {{5, 2}, {}}, {3, 2}, -5, 4},
+      {"GatherND", {{5, 7}, {}}, {3, 2}, -5, 4},
+      {"ScatterElements", {{5, 2}, {}, {3, 2}}, {3, 2}, -5, 4},
+      {"ScatterElements", {{2, 5}, {}, {2, 400}}, {2, 400}, -5, 4, {{"axis", int64_t{1}}}},
+      {"ScatterND", {{5, 7, 2}, {}, {3, 2}}, {3, 2}, -5, 4},
+      {"RoiAlign", {{5, 1, 8, 8}, {3, 4}, {}}, {3}, 0, 4},
+      {"TensorScatter", {{3, 1, 9, 2}, {3, 1, 4, 2}, {}}, {3}, 0, 5},
+      {"TensorScatter",
+       {{3, 1, 9, 2}, {3, 1, 4, 2}, {}},
+       {3},
+       0,
+       8,
+       {{"mode", std::string("circular")}}},
+      {"ReverseSequence", {{5, 3}, {}}, {3}, 0, 5},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.op);
+    NetworkBuilder b("network");
+    std::vector<ValueId> operands;
+    std::vector<Tensor> inputs;
+    size_t place = 0;
+    for (size_t i = 0; i < row.inputs.size(); ++i) {
+      const bool holds = row.inputs[i].empty();
+      if (holds) place = i;
+      const Ints& shape = holds ? row.indices : row.inputs[i];
+      const DType dtype = holds ? DType::kInt64 : DType::kFloat32;
+      operands.push_back(b.input("x" + std::to_string(i), shape, dtype));
+      inputs.emplace_back(dtype, shape);
+    }
+    const Graph graph = b.finish({{b.node(row.op, operands, row.attributes), "y"}});
+    const Result<Partition> cut = partition(graph, host_target(1));
+    ASSERT_TRUE(cut.ok()) << cut.error().message();
+    const TemporaryFolder folder = *TemporaryFolder::make("");
+    const std::string path = folder.path("module.so");
+    const Result<ModuleSummary> built =
+        build_module(*cut, host_target(1), nullptr, {.jobs = 1, .work_dir = ""}, path);
+    ASSERT_TRUE(built.ok()) << built.error().message();
+    Result<LoadedModule> module = load_module(path);
+    ASSERT_TRUE(module.ok()) << module.error().message();
+    // Tuples of two places: the first ones are along the dimension of 5.
+    const bool of_tuples = std::string(row.op).ends_with("ND");
+    const int64_t last = inputs[place].num_elements() - (of_tuples ? 2 : 1);
+    const auto at = [&](int64_t index) {
+      inputs[place].set_int(last, index);
+      const Result<std::vector<Tensor>> found = module->run(inputs);
+      const Result<std::vector<Tensor>> expected = interpret_graph(graph, inputs);
+      EXPECT_EQ(found.ok(), expected.ok()) << index;
+      return found;
+    };
+    for (const int64_t index : {row.least, row.greatest, int64_t{0}}) EXPECT_TRUE(at(index).ok());
+    const std::string range = fmt::format("expected one in [{}, {}]", row.least, row.greatest);
+    for (const int64_t index : {row.least - 1, row.greatest + 1, INT64_MIN, INT64_MAX})
+      EXPECT_ERROR(at(index), fmt::format("holds the index {}, {}", index, range));
+  }
+}
+
+// One kernel reads at them along a dimension of 6, and in turn along those of 5 and 7.
+TEST(BuildModule, ChecksIndicesOfTwoReadersAgainstTheLesserExtents) {
+  NetworkBuilder b("gathering");
+  const ValueId ids = b.input("ids", {3, 2}, DType::kInt64);
+  const ValueId pairs = b.node("GatherND", {b.input("x", {5, 7, 2}, DType::kFloat32), ids});
+  const ValueId each = b.node("Gather", {b.input("z", {6}, DType::kFloat32), ids});
+  const Graph graph = b.finish({{b.node("Add", {pairs, each}), "y"}});
+  const Result<Partition> cut = partition(graph, host_target(1));
+  ASSERT_TRUE(cut.ok()) << cut.error().message();
+  ASSERT_EQ(cut->groups.size(), 1U);
+  const std::vector<StageId> inputs = cut->groups[0].dag.inputs();
+  const auto read_at = [&](StageId id) { return cut->groups[0].dag[id].read_at; };
+  EXPECT_EQ(std::ranges::count(inputs, Ints{5, 6}, read_at), 1);
 }
 
 // An index from the caller and one that a kernel makes.

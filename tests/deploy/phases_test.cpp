@@ -106,7 +106,7 @@ TEST_F(Phases, DecodeGivesWhatTheWholeSequenceDoes) {
     }
   }
   EXPECT_ERROR(module->run(std::vector{rows(0, 1), integers({kBatch}, {0, kCache})}, 1),
-               "\"past_length\" holds the index 24, expected one in [-24, 23]");
+               "\"past_length\" holds the index 24, expected one in [0, 23]");
 }
 
 // The examples, on a prompt that the prefill takes in two parts, beside the whole sequence.

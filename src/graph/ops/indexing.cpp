@@ -40,6 +40,7 @@ static Types infer_gather_nd(const OpCall& call) {
                  " with batch_dims ",
                  batch);
   }
+  TRY(check_constant_indices(call, std::span(data).subspan(batch, depth)));
   TensorType out{call.input(0).dtype, {indices.begin(), indices.end() - 1}};
   out.shape.insert(out.shape.end(), data.begin() + batch + depth, data.end());
   return {{out}};
@@ -51,7 +52,7 @@ static StageId lower_gather_nd(const OpCall& call, StageSink& to) {
   const auto depth = static_cast<size_t>(call.shape(1).back());
   const StageId from = to.input(call, 0), indices = to.input(call, 1);
   const auto first = data.begin() + static_cast<long>(batch);
-  mark_indices(to, indices, {first, first + static_cast<long>(depth)});
+  mark_indices(call, to, {first, first + static_cast<long>(depth)});
   return add_choice(call, to, "T_gather_nd", [&](Axes axes) {
     const Axes tuple = axes.first(call.shape(1).size() - 1);
     std::vector<Expr> at = copy(axes.first(batch));
@@ -198,8 +199,10 @@ static Types infer_reverse_sequence(const OpCall& call) {
   TRY_ASSIGN(const int64_t batch, call.axis("batch_axis", 1, call.rank()));
   if (time == batch) return Error("time_axis and batch_axis are both ", time);
   const std::vector<int64_t> expected = {call.shape(0)[batch]};
-  if (call.shape(1) == expected) return {{call.type(0)}};
-  return Error("sequence_lens is ", print_shape(call.shape(1)), ", expected ", expected[0]);
+  if (call.shape(1) != expected)
+    return Error("sequence_lens is ", print_shape(call.shape(1)), ", expected ", expected[0]);
+  TRY(check_constant_indices(call, {{call.shape(0)[time] + 1}}));
+  return {{call.type(0)}};
 }
 
 // The first elements of each sequence in reverse, as many as its length says.
@@ -208,10 +211,9 @@ static StageId lower_reverse_sequence(const OpCall& call, StageSink& to) {
   const int64_t batch = *call.axis("batch_axis", 1, call.rank());
   const StageId data = to.input(call, 0), lengths = to.input(call, 1);
   const int64_t extent = call.shape(0)[time];
-  if (to.dag.stage(lengths).is_placeholder()) to.dag.stage(lengths).index_bound = extent + 1;
+  mark_indices(call, to, {extent + 1});
   return add_choice(call, to, "T_reverse_sequence", [&](Axes axes) {
-    // Nobody checks a length that the kernel itself computes.
-    const Expr length = min(cast(DType::kInt64, to.dag.at(lengths, {axes[batch]})), extent);
+    const Expr length = cast(DType::kInt64, to.dag.at(lengths, {axes[batch]}));
     std::vector<Expr> at = copy(axes);
     at[time] = select(axes[time] < length, length - 1 - axes[time], axes[time]);
     return to.dag.at(data, at);
@@ -247,6 +249,14 @@ static StageId lower_center_crop_pad(const OpCall& call, StageSink& to) {
   return add_pad(to.dag, to.input(call, 0), before, after, 0, "T_center_crop_pad");
 }
 
+// Below how many the first places of an update lie, so that all of it lies in the cache.
+static std::vector<int64_t> first_place_extents(const OpCall& call) {
+  const int64_t axis = *call.axis("axis", -2, call.rank());
+  const int64_t written = call.shape(1)[axis];
+  const bool circular = call.text("mode", "linear") == "circular";
+  return {call.shape(0)[axis] - (circular ? 1 : written) + 1};
+}
+
 static Types infer_tensor_scatter(const OpCall& call) {
   TRY_ASSIGN(const int64_t axis, call.axis("axis", -2, call.rank()));
   const std::string mode = call.text("mode", "linear");
@@ -263,8 +273,10 @@ static Types infer_tensor_scatter(const OpCall& call) {
   }
   if (!call.has(2)) return {{call.type(0)}};
   TRY(check_index_type(call, 2, "write_indices"));
-  if (call.shape(2) == std::vector<int64_t>{expected[0]}) return {{call.type(0)}};
-  return Error("write_indices is ", print_shape(call.shape(2)), ", expected ", expected[0]);
+  if (call.shape(2) != std::vector<int64_t>{expected[0]})
+    return Error("write_indices is ", print_shape(call.shape(2)), ", expected ", expected[0]);
+  TRY(check_constant_indices(call, first_place_extents(call)));
+  return {{call.type(0)}};
 }
 
 // The update stands in the cache from each sequence's index on; a circular one goes on at 0.
@@ -274,8 +286,7 @@ static StageId lower_tensor_scatter(const OpCall& call, StageSink& to) {
   const bool circular = call.text("mode", "linear") == "circular";
   const StageId cache = to.input(call, 0), update = to.input(call, 1);
   const StageId first = call.has(2) ? to.input(call, 2) : StageId{};
-  if (first.valid() && to.dag.stage(first).is_placeholder())
-    to.dag.stage(first).index_bound = extent - written + 1;
+  if (first.valid()) mark_indices(call, to, first_place_extents(call));
   return add_choice(call, to, "T_tensor_scatter", [&](Axes axes) {
     Expr place = axes[axis];
     if (first.valid()) place = place - cast(DType::kInt64, to.dag.at(first, {axes[0]}));
@@ -301,18 +312,12 @@ static std::vector<int64_t> update_state_parameters(const OpCall& call) {
           call.text("mode", "linear") == "circular" ? 1 : 0};
 }
 
-static int64_t update_state_bound(const OpCall& call) {
-  const int64_t axis = *call.axis("axis", -2, call.rank());
-  const int64_t last = call.text("mode", "linear") == "circular" ? 1 : call.shape(1)[axis];
-  return call.shape(0)[axis] - last + 1;
-}
-
 static constexpr Routine kUpdateState = {.symbol = "pruner_update_state",
                                          .function = pruner_update_state,
                                          .tensors = 3,
                                          .parameters = update_state_parameters,
                                          .in_place = true,
-                                         .index_bound = update_state_bound};
+                                         .index_extents = first_place_extents};
 
 // Lookup, of ours: what a table of int32 has for each of the 256 numbers of a byte, least first.
 static Types infer_lookup(const OpCall& call) {
@@ -344,14 +349,14 @@ static constexpr GraphOp kIndexingOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"CenterCropPad", kInjective, 2, 2, "axes:I", infer_center_crop_pad, lower_center_crop_pad}.from(18).with(kReadsOnce),
     GraphOp{"DepthToSpace", kInjective, 1, 1, "blocksize:i mode:s", infer_depth_to_space, lower_depth_to_space}.with(kReadsOnce),
-    GraphOp{"GatherND", kInjective, 2, 2, "batch_dims:i", infer_gather_nd, lower_gather_nd}.with(kReadsAtIndices),
-    GraphOp{"Lookup", kInjective, 2, 2, "to:s", infer_lookup, lower_lookup}.with(kReadsAtIndices | kReadsOnce),
+    GraphOp{"GatherND", kInjective, 2, 2, "batch_dims:i", infer_gather_nd, lower_gather_nd}.reads_at(1),
+    GraphOp{"Lookup", kInjective, 2, 2, "to:s", infer_lookup, lower_lookup}.with(kReadsOnce),
     GraphOp{"OneHot", kInjective, 3, 3, "axis:i", infer_one_hot, lower_one_hot},
-    GraphOp{"ReverseSequence", kInjective, 2, 2, "batch_axis:i time_axis:i", infer_reverse_sequence, lower_reverse_sequence},
+    GraphOp{"ReverseSequence", kInjective, 2, 2, "batch_axis:i time_axis:i", infer_reverse_sequence, lower_reverse_sequence}.reads_from_zero_at(1),
     GraphOp{"SpaceToDepth", kInjective, 1, 1, "blocksize:i mode:s", infer_space_to_depth, lower_space_to_depth}.with(kReadsOnce),
-    GraphOp{"TensorScatter", kInjective, 2, 3, "axis:i mode:s", infer_tensor_scatter, lower_tensor_scatter}.from(24).with(kReadsOnce),
+    GraphOp{"TensorScatter", kInjective, 2, 3, "axis:i mode:s", infer_tensor_scatter, lower_tensor_scatter}.from(24).with(kReadsOnce).reads_from_zero_at(2),
     GraphOp{"Trilu", kInjective, 1, 2, "upper:i", infer_trilu, lower_trilu}.from(14).with(kReadsOnce),
-    GraphOp{"UpdateState", kOpaque, 3, 3, "axis:i mode:s", infer_tensor_scatter, nullptr}.run_by(kUpdateState),
+    GraphOp{"UpdateState", kOpaque, 3, 3, "axis:i mode:s", infer_tensor_scatter, nullptr}.run_by(kUpdateState).reads_from_zero_at(2),
 };
 // clang-format on
 

@@ -57,17 +57,38 @@ std::optional<double> OpCall::scalar(size_t i) const {
   return tensor->get(0);
 }
 
-void mark_indices(StageSink& to, StageId indices, std::vector<int64_t> extents) {
-  Stage& stage = to.dag.stage(indices);
+ValueId indices_of(const Node& node) {
+  const std::optional<IndexInput>& indices = find_graph_op(node.op)->indices;
+  return indices && indices->place < node.inputs.size() ? node.inputs[indices->place] : ValueId{};
+}
+
+void mark_indices(const OpCall& call, StageSink& to, std::vector<int64_t> extents) {
+  const IndexInput& indices = *find_graph_op(call.node.op)->indices;
+  Stage& stage = to.dag.stage(to.input(call, indices.place));
   if (!stage.is_placeholder()) return;
   // Where two operators read at one tensor, the lesser extent counts.
-  if (stage.read_at.size() == extents.size()) {
-    std::ranges::transform(extents, stage.read_at, extents.begin(), [](int64_t a, int64_t b) {
-      return std::min(a, b);
-    });
+  if (!stage.read_at.empty()) {
+    const std::vector<int64_t> a = std::move(extents), b = stage.read_at;
+    extents.assign(std::lcm(a.size(), b.size()), 0);
+    for (size_t i = 0; i < extents.size(); ++i)
+      extents[i] = std::min(a[i % a.size()], b[i % b.size()]);
   }
   stage.index_bound = *std::ranges::min_element(extents);  // seeded inputs lie below it
   stage.read_at = std::move(extents);
+  stage.reads_from_end = stage.reads_from_end && indices.from_end;
+}
+
+Result<Unit> check_constant_indices(const OpCall& call, std::span<const int64_t> extents) {
+  const IndexInput& indices = *find_graph_op(call.node.op)->indices;
+  if (!call.has(indices.place) || !call.input(indices.place).constant) return Unit{};
+  const Tensor& tensor = *call.input(indices.place).constant;
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    const int64_t index = tensor.get_int(i);
+    const int64_t extent = extents[static_cast<size_t>(i) % extents.size()];
+    if (!is_place(index, extent, indices.from_end))
+      return Error("index ", index, " is outside an extent of ", extent);
+  }
+  return Unit{};
 }
 
 const GraphOp* find_graph_op(std::string_view name) {

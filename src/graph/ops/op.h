@@ -97,8 +97,8 @@ struct Routine {
   std::vector<int64_t> (*parameters)(const OpCall&);
   int64_t (*workspace_bytes)(const OpCall&) = nullptr;  // null: it needs none
   bool in_place = false;  // its output may be its first input, of which it then writes a part
-  /// Its last tensor has indices, which lie in [-bound, bound); null: it has none, or takes any.
-  int64_t (*index_bound)(const OpCall&) = nullptr;
+  /// Of the tensor that GraphOp::indices names: mark_indices()'s extents; null: it takes any.
+  std::vector<int64_t> (*index_extents)(const OpCall&) = nullptr;
 };
 
 /// What passes and inference ask of an operator beside its row's columns.
@@ -112,12 +112,18 @@ enum GraphOpTrait : uint16_t {
   kRepeatsReads = 1 << 6,     // elements of the input are read more than once
   kTakesDataByTile = 1 << 7,  // a contraction: what is done to input 0 can be done tile by tile
   kIsAsLongAsFound = 1 << 8,  // its outputs have room for all; how much is used, the data say
-  kReadsAtIndices = 1 << 9,   // input 1 holds indices: a tensor that is checked before the kernel
-  kNotOfDouble = 1 << 10,     // element-wise: its function has no code for float64
-  kTakesCodes = 1 << 11,      // its inputs may be of types that are only moved and cast
+  kNotOfDouble = 1 << 9,      // element-wise: its function has no code for float64
+  kTakesCodes = 1 << 10,      // its inputs may be of types that are only moved and cast
 };
 
 inline constexpr size_t kAnyNumber = 1 << 20;  // of inputs
+
+/// An input that holds indices. It is a tensor of its own, whose elements are checked before the
+/// operator runs.
+struct IndexInput {
+  size_t place = 0;      // among the inputs
+  bool from_end = true;  // an index below 0 counts from the end; else it is none
+};
 
 struct GraphOp {
   std::string_view name;
@@ -131,6 +137,7 @@ struct GraphOp {
   std::string_view shown = {};       // in names of groups; empty: the name in lower case
   std::string_view now_inputs = {};  // "min:1 max:2": attributes of old opsets, and their inputs
   const Routine* routine = nullptr;  // where `lower` is null and fusion kOpaque
+  std::optional<IndexInput> indices = {};
 
   bool is(GraphOpTrait trait) const { return (traits & trait) != 0; }
   /// Whether it decides the loops of its group: what is fused with it follows.
@@ -158,6 +165,13 @@ struct GraphOp {
   constexpr GraphOp run_by(const Routine& function) const {
     return changed(&GraphOp::routine, &function);
   }
+  constexpr GraphOp reads_at(size_t input) const {
+    return changed(&GraphOp::indices, std::optional(IndexInput{input}));
+  }
+  /// The same of indices that have to be 0 or more.
+  constexpr GraphOp reads_from_zero_at(size_t input) const {
+    return changed(&GraphOp::indices, std::optional(IndexInput{input, false}));
+  }
 };
 
 /// The part of a value that is used, of what has room for all (graph/found_values.h).
@@ -177,9 +191,21 @@ const GraphOp* find_graph_op(std::string_view name);
 /// Whether an operator's result is another view of its input.
 bool is_alias(std::string_view op);
 
-/// Marks the stage of indices, where it is a placeholder: its elements, in turn, are places along
-/// dims of these extents.
-void mark_indices(StageSink& to, StageId indices, std::vector<int64_t> extents);
+/// The tensor of a node's indices; invalid: it has none.
+ValueId indices_of(const Node& node);
+
+/// Marks the stage of the call's indices, where it is a placeholder: its elements, in turn, are
+/// places along dims of these extents.
+void mark_indices(const OpCall& call, StageSink& to, std::vector<int64_t> extents);
+
+/// An error if the call's indices are a constant with an element outside of mark_indices()'s
+/// extents.
+Result<Unit> check_constant_indices(const OpCall& call, std::span<const int64_t> extents);
+
+/// Whether an index is a place along a dim of this extent.
+inline bool is_place(int64_t index, int64_t extent, bool from_end) {
+  return index < extent && index >= (from_end ? -extent : 0);
+}
 
 /// The output of a call whose row is kConstant.
 Tensor evaluate_constant(const OpCall& call);

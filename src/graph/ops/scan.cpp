@@ -113,7 +113,7 @@ static StageId lower_scan(const OpCall& call, StageSink& to) {
   for (int64_t d = 0; d < rank; ++d) prefixes.push_back(along(d));
   if (rank == 1) return prefixes[0];
   const StageId chosen = to.input(call, 1);
-  mark_indices(to, chosen, {rank});
+  mark_indices(call, to, {rank});
   const auto choice = [&](std::span<const Expr> axes) {
     const std::vector<Expr> at(axes.begin(), axes.end());
     const Expr raw =
@@ -133,8 +133,8 @@ static constexpr const char* kScanAttributes = "exclusive:i reverse:i";
 // clang-format off
 static constexpr GraphOp kScanOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
-    GraphOp{"CumProd", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(26).with(kReadsAtIndices),
-    GraphOp{"CumSum", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(11).with(kReadsAtIndices),
+    GraphOp{"CumProd", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(26).reads_at(1),
+    GraphOp{"CumSum", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(11).reads_at(1),
 };
 // clang-format on
 

@@ -286,8 +286,8 @@ bool Fuser::makes_indices(std::span<const int> nodes, int sink) const {
     });
   };
   const auto reads_there = [&](int at) {
-    const Node& node = graph_.nodes[at];
-    return find_graph_op(node.op)->is(kReadsAtIndices) && makes(node.inputs[1]);
+    const ValueId indices = indices_of(graph_.nodes[at]);
+    return indices.valid() && makes(indices);
   };
   return reads_there(sink) || std::ranges::any_of(nodes, reads_there);
 }

@@ -44,7 +44,7 @@ ConcatPlacer::ConcatPlacer(Graph graph)
     // A routine takes and makes whole tensors.
     const bool kernel = op.fusion < Fusion::kAlias && op.routine == nullptr;
     // Indices are checked as a row of numbers.
-    if (op.is(kReadsAtIndices)) movable_[node.inputs[1].value] = false;
+    if (const ValueId indices = indices_of(node); indices.valid()) movable_[indices.value] = false;
     for (const ValueId id : node.outputs) movable_[id.value] = kernel;
     bool cut = op.fusion <= Fusion::kBroadcast;
     for (const ValueId id : node.inputs) {

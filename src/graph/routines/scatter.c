@@ -50,7 +50,6 @@ static void scatter_row(const Scatter* s, int64_t i, int64_t at, int64_t stride,
   for (const int64_t end = i + length; i < end; i++, at += step) {
     int64_t index = index_at(s, i);
     if (index < 0) index += extent;
-    if (index < 0 || index >= extent) continue; /* of no element */
     if (moves_words) {
       memcpy((char*)s->out + (at + index * stride) * 4, (const char*)s->updates + i * 4, 4);
     } else {
@@ -129,14 +128,12 @@ static void scatter_slices(void* closure, int64_t begin, int64_t end) {
   const int64_t bytes = pruner_element_bytes(p->dtype), part = kShared / bytes;
   const int64_t first = begin * part, last = end * part < p->slice ? end * part : p->slice;
   for (int64_t row = 0; row < p->rows; row++) {
-    int64_t at = 0, inside = 1;
+    int64_t at = 0;
     for (int64_t d = 0; d < p->depth; d++) {
       int64_t index = s->indices[row * p->depth + d];
       if (index < 0) index += p->dimensions[d];
-      inside &= index >= 0 && index < p->dimensions[d];
       at = at * p->dimensions[d] + index;
     }
-    if (!inside) continue;
     const char* from = s->updates + row * p->slice * bytes;
     if (p->update == kReplace) {
       memcpy(s->out + (at * p->slice + first) * bytes,

@@ -19,7 +19,6 @@ static void update_blocks(void* closure, int64_t begin, int64_t end) {
     for (int64_t row = 0; row < p->rows; row++) {
       int64_t at = first + row;
       if (p->circular && at >= p->extent) at -= p->extent;
-      if (at < 0 || at >= p->extent) continue; /* no row of the state */
       memcpy(update->out + (block * p->extent + at) * p->row_bytes,
              update->updates + (block * p->rows + row) * p->row_bytes,
              (size_t)p->row_bytes);

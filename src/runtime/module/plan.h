@@ -53,13 +53,15 @@ typedef struct {
   int64_t num_args;
 } PlanLaunch;
 
-/* Integers that a step reads at: in turn, each has to lie in [-extent, extent) of an extent. */
+/* Integers that a step reads at: in turn, each has to lie in [0, extent) of an extent, or in
+   [-extent, extent) if they may count from the end. */
 typedef struct {
   PlanRange range;
   int64_t element_bytes;  /* 4 or 8 */
   const char* name;       /* of the tensor */
   const int64_t* extents; /* plan_number() */
   int64_t num_extents;
+  int64_t from_end; /* 0: one below 0 is refused */
 } PlanIndices;
 
 /* A CPU's code for some shapes. */

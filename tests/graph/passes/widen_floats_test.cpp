@@ -99,7 +99,8 @@ TEST(WidenFloats, BitsAndRoutinesTakeTheTypeItself) {
   const ValueId x = b.input("x", {1, 2}, DType::kFloat16);
   const ValueId at = b.constant("at", integers({1, 2}, {1, 0}));
   const ValueId bits = b.node("BitCast", {b.node("Exp", {x})}, {{"to", std::string("uint16")}});
-  const ValueId scattered = b.node("ScatterElements", {b.node("Neg", {x}), at, x});
+  const ValueId scattered =
+      b.node("ScatterElements", {b.node("Neg", {x}), at, x}, {{"axis", int64_t{1}}});
   const Graph graph = widen_floats(b.finish({{bits, "bits"}, {scattered, "scattered"}}), {});
   EXPECT_EQ(operators(graph), "Cast Exp Cast BitCast Neg Cast ScatterElements");
 }
