@@ -59,6 +59,36 @@ TEST(WholeTails, StayMaskedWhereALocalBufferEnds) {
   EXPECT_NE(print(whole_tails(whole)), print(whole));
 }
 
+// y[j] = x[j / 8] * w[j], by three vectors of eight lanes, of which the last has none of the twelve
+// elements; `groups`: of x.
+Program groups_of_eight(int64_t groups) {
+  ProgramBuilder b("k");
+  const TensorId x = b.input("x", {groups}), w = b.input("w", {1, 24}), y = b.output("y", {12});
+  const TensorId sum = b.registers("sum", {8}, 8);
+  b.program.buffers[1].pack = {{0}, {{0, 8}}};
+  const auto vector = [&](Expr v) {
+    const auto tail = [&](const ProgramBuilder::Body& body) {
+      return b.vectorize(8, Expr(12) - v * 8, body);
+    };
+    const Stmt parts[] = {
+        tail([&](Expr j) { return b.store(sum, {j}, float_imm(0)); }),
+        tail([&](Expr j) {
+          return b.add(sum, {j}, b.read(x, {v}) * b.read(w, {Expr(0), v * 8 + j}));
+        }),
+        tail([&](Expr j) { return b.store(y, {v * 8 + j}, b.read(sum, {j})); })};
+    return b.block({parts[0], parts[1], parts[2]});
+  };
+  b.program.body = b.allocate(sum, b.serial(3, vector));
+  b.program.ranges[0] = {0, 2};
+  return b.program;
+}
+
+TEST(WholeTails, StayMaskedWhereAWholeVectorLiesBeyondTheEnd) {
+  const Program beyond = groups_of_eight(2), inside = groups_of_eight(3);
+  EXPECT_EQ(whole_tails(beyond).body, beyond.body);
+  EXPECT_NE(print(whole_tails(inside)), print(inside));
+}
+
 TEST(WholeTails, KeepWhatCandidatesCompute) {
   for (const char* op : {"dense 1 26 48 +bias",
                          "conv2d 1 9 6 5 19 3 3 padding=1",
