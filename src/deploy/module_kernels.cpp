@@ -224,7 +224,9 @@ Result<ModuleKernel> ModuleKernels::finish(const Network& network,
       if (!buffer.pack.identity()) {
         if (buffer.extents.empty() && buffer.pack.packed_shape(partition[id].shape) == buffer.shape)
           continue;
-        return Error("\"", partition[id].name, "\" would be packed otherwise at each shape");
+        return Error("the kernel packs its constant \"",
+                     partition[id].name,
+                     "\", of which every shape uses another part");
       }
       buffer.box_of = is_in(Mend::kBoxesOfConstants) ? partition[id].shape : buffer.shape;
     }

@@ -89,7 +89,7 @@ Expr ExprGeneralizer::made(const All<FloatImm>& all, const Expr& first) {
   for (const FloatImm* n : all) values.push_back(n->value);
   if (std::ranges::all_of(values, [&](double v) { return v == values[0]; })) return first;
   if (Expr form = real(values, first->dtype)) return form;
-  fail("a real number differs");
+  fail("a real number is another one at each shape, and neither an integer nor the inverse of one");
   return first;
 }
 
