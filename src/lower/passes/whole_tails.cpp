@@ -24,7 +24,26 @@ bool is_padded(const Buffer& buffer, const Load& read, std::span<const Range> ra
   return buffer.scope == Scope::kLocal && is_inside(buffer, read, ranges);
 }
 
+// Variables that are computed of others, but for those that say how far each of the loops is that
+// one parallel loop stands for: they are as if these loops were there.
 using Lets = std::map<VarId, Expr>;
+
+Lets lets_of(const Stmt& body) {
+  Lets lets;
+  std::set<VarId> parallel;
+  walk(body, [&](const StmtNode& s) {
+    if (const For* loop = std::get_if<For>(&s.op); loop && loop->kind == LoopKind::kParallel)
+      parallel.insert(loop->var);
+    const Let* let = std::get_if<Let>(&s.op);
+    if (let == nullptr) return;
+    bool is_of_parallel = true;
+    visit(let->value, [&](const Expr& e) {
+      if (const Var* var = as<Var>(e)) is_of_parallel &= parallel.contains(var->id);
+    });
+    if (!is_of_parallel) lets.emplace(let->var, let->value);
+  });
+  return lets;
+}
 
 // The variables of loops that an expression is computed of.
 std::set<VarId> origins(const Expr& of, const Lets& lets) {
@@ -82,10 +101,7 @@ bool may_be_whole(const Program& program, const Store& sum, const For& loop, con
 }  // namespace
 
 Program whole_tails(Program program) {
-  Lets lets;
-  walk(program.body, [&](const StmtNode& s) {
-    if (const Let* let = std::get_if<Let>(&s.op)) lets.emplace(let->var, let->value);
-  });
+  const Lets lets = lets_of(program.body);
   program.body = rewrite(program.body, [&](const Stmt& s) {
     const For* loop = std::get_if<For>(&s->op);
     if (loop == nullptr || loop->kind != LoopKind::kVectorize) return Stmt();
