@@ -1,4 +1,4 @@
-# src/runtime/module/*.c and the operators of src/graph/routines/*.c: what a deployed module needs
+# src/runtime/module/*.c, the operators of src/graph/routines/*.c and src/support/*.c: what a deployed module needs
 # while it runs, in plain C. Twice: as the
 # library that our own layers link, and as one relocatable object that the layer deploy holds as
 # bytes (pruner_module_runtime_start to pruner_module_runtime_end) and links into every module. A
@@ -10,7 +10,7 @@ add_library(pruner_module_runtime_bytes_interface INTERFACE)
 add_library(pruner::module_runtime_bytes ALIAS pruner_module_runtime_bytes_interface)
 
 file(GLOB runtime_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/module/*.c
-     ${PROJECT_SOURCE_DIR}/src/graph/routines/*.c)
+     ${PROJECT_SOURCE_DIR}/src/graph/routines/*.c ${PROJECT_SOURCE_DIR}/src/support/*.c)
 if(runtime_sources)
   add_library(pruner_module_runtime STATIC ${runtime_sources})
   target_link_libraries(pruner_module_runtime PRIVATE pruner_options)
@@ -54,7 +54,7 @@ if(runtime_sources)
     set(other_object ${PROJECT_BINARY_DIR}/module_runtime_other.o)
     set(other_bytes ".incbin \"${other_object}\"")
     file(GLOB runtime_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/module/*.h
-         ${PROJECT_SOURCE_DIR}/src/graph/routines/*.h
+         ${PROJECT_SOURCE_DIR}/src/graph/routines/*.h ${PROJECT_SOURCE_DIR}/src/support/cpu_*.h
          ${PROJECT_SOURCE_DIR}/include/pruner/*.h)
     add_custom_command(
       OUTPUT ${other_object}

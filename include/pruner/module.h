@@ -51,8 +51,9 @@ typedef struct PrunerModule PrunerModule;
 /* The PRUNER_MODULE_ABI that the module was built with. */
 int32_t pruner_module_abi(void);
 /* An instance with its own activations and thread pool; weights are shared. threads 0: the number
-   the module was tuned for. On a GPU an instance has its own queue, activations and weights there.
-   NULL: see pruner_module_error (e.g. a CPU feature that is missing, no driver). */
+   the module was tuned for, or fewer where this process may use fewer cores (affinity, quotas of
+   control groups, OMP_NUM_THREADS). On a GPU an instance has its own queue, activations and weights
+   there. NULL: see pruner_module_error (e.g. a CPU feature that is missing, no driver). */
 PrunerModule* pruner_module_create(int32_t threads);
 void pruner_module_destroy(PrunerModule* module);
 /* Why the last pruner_module_create or run of this thread failed. */

@@ -18,7 +18,7 @@ namespace pruner {
 /// One instance of a module: its code, weights, activations and threads. Moves, does not copy.
 class Module {
  public:
-  /// Loads `path` with an instance of `threads` threads (0: the number it was tuned for). When it
+  /// Loads `path` with an instance of `threads` threads (0: see pruner_module_create). When it
   /// cannot, `error` says why: no such file, a damaged one, no shared library, no module, a CPU
   /// feature missing.
   static std::optional<Module> load(const std::string& path, int threads, std::string* error) {

@@ -15,7 +15,7 @@
 
 #include "onnxruntime/program.h"
 #include "onnxruntime/scratch.h"
-#include "support/control_group.h"
+#include "support/cpu_budget.h"
 
 namespace pruner::ort {
 

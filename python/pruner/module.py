@@ -412,8 +412,8 @@ class _Opened:
 class Module:
     """One instance of a module: its weights, activations, states and threads.
 
-    threads: 0 for the number that it was tuned for. One call at a time; for more, make more
-    instances (they share the weights). Its calls run the first phase; `phases` has all by name.
+    threads: 0 for the number that it was tuned for, or fewer where the process may use fewer cores.
+    One call at a time; for more, make more instances (they share the weights). Its calls run the first phase; `phases` has all by name.
     """
 
     def __init__(self, path: Union[str, os.PathLike], threads: int = 0):

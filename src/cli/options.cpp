@@ -10,7 +10,7 @@
 #include <map>
 
 #include "cli/help.h"
-#include "support/control_group.h"
+#include "support/cpu_budget.h"
 
 namespace pruner {
 

@@ -10,7 +10,7 @@
 
 #include "graph/evaluate.h"
 #include "support/check.h"
-#include "support/control_group.h"
+#include "support/cpu_budget.h"
 #include "support/hash.h"
 #include "support/log.h"
 #include "support/mend.h"

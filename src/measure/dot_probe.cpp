@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "measure/fma_probe.h"
-#include "runtime/module/cpu_features.h"
 #include "runtime/thread_pool.h"
+#include "support/cpu_features.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -17,7 +17,7 @@
 
 #include "measure/wire.h"
 #include "measure/worker_process.h"
-#include "support/control_group.h"
+#include "support/cpu_budget.h"
 #include "support/log.h"
 #include "support/machine_fault.h"
 

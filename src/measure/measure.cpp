@@ -8,7 +8,7 @@
 #include "measure/gpu_probe.h"
 #include "measure/timing.h"
 #include "runtime/gpu_context.h"
-#include "runtime/module/cpu_features.h"
+#include "support/cpu_features.h"
 #include "target/dot_rates.h"
 #include "target/tensor_rates.h"
 

@@ -1,6 +1,6 @@
 /* Asks this CPU for the features that a module's code was made for, by LLVM's names. Words that are
  * not in the table (tuning flags, what no kernel uses) count as there. */
-#include "runtime/module/cpu_features.h"
+#include "support/cpu_features.h"
 
 #include <stddef.h>
 #include <stdint.h>

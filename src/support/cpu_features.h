@@ -1,6 +1,5 @@
-/* What the CPU that runs this has of what code was made for. */
-#ifndef PRUNER_RUNTIME_CPU_FEATURES_H_
-#define PRUNER_RUNTIME_CPU_FEATURES_H_
+// What the CPU that runs this has of what code was made for. In C: modules ask for it, too.
+#pragma once
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,5 +13,3 @@ const char* pruner_missing_cpu_feature(const char* features, int* length);
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* PRUNER_RUNTIME_CPU_FEATURES_H_ */

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <iomanip>
 
-#include "support/control_group.h"
+#include "support/cpu_budget.h"
 
 namespace pruner {
 
 int64_t memory_bytes() {
   const int64_t physical = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  const double allowed = read_group_limits().memory_bytes;
+  const double allowed = cpu_budget().memory_bytes;
   return allowed < static_cast<double>(physical) ? static_cast<int64_t>(allowed) : physical;
 }
 

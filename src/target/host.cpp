@@ -1,6 +1,5 @@
 #include "target/host.h"
 
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,7 +10,7 @@
 #include <span>
 #include <sstream>
 
-#include "support/control_group.h"
+#include "support/cpu_budget.h"
 #include "target/cpu_table.h"
 
 namespace pruner {
@@ -211,21 +210,6 @@ HostCpu parse_cpuinfo(std::string_view text) {
   return host;
 }
 
-static int usable_cores() {
-  cpu_set_t allowed;
-  std::set<std::string> cores;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (!CPU_ISSET(cpu, &allowed)) continue;
-      const std::string siblings = read_line("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
-                                             "/topology/thread_siblings_list");
-      cores.insert(siblings.empty() ? std::to_string(cpu) : siblings);
-    }
-  }
-  const int cpus = usable_cpus();
-  return cores.empty() ? cpus : std::min(cpus, static_cast<int>(cores.size()));
-}
-
 static int64_t cache_size(const std::string& text) {  // "1024K"
   const int64_t size = std::max(number(text), 0);
   return text.ends_with("M") ? size << 20 : size << 10;
@@ -248,7 +232,7 @@ HostCpu read_host() {
   HostCpu host = parse_cpuinfo(text.str());
   const auto tiles = [&] { return host.features.find("+amx"); };
   while (!may_use_tiles() && tiles() != std::string::npos) host.features[tiles()] = '-';
-  host.cores = usable_cores();
+  host.cores = cpu_budget().threads;
   for (int i = 0; i < 8; ++i) {
     const std::string cache = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";
     const int level = number(read_line(cache + "level"));

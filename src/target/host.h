@@ -11,7 +11,7 @@ struct HostCpu {
   std::string model_name;  // "AMD EPYC 9554 64-Core Processor"
   std::string mcpu;        // a row of kCpus
   std::string features;    // LLVM's: what it has and, "-", what its like usually has
-  int cores = 1;           // that this process may use (usable_cpus()); siblings count once
+  int cores = 1;           // PrunerCpuBudget::threads
   int64_t cache_line_bytes = 0, l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;  // 0: not known
 };
 

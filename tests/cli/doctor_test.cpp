@@ -22,7 +22,7 @@ TEST(Doctor, SaysWhatIsHereAndWhatIsMissing) {
   EXPECT_TRUE(found["CPU"]["found"]);
   EXPECT_EQ(found["code for CPUs"]["found"], PRUNER_LLVM != 0);
   EXPECT_EQ(found["training by LibTorch"]["found"], can_train());
-  EXPECT_EQ(found.size(), 11u);
+  EXPECT_EQ(found.size(), 12u);
   for (const auto& [part, row] : found) {
     EXPECT_FALSE(row["text"].get<std::string>().empty()) << part;
     EXPECT_EQ(row.contains("gives"), !row["found"].get<bool>()) << part;

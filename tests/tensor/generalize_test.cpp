@@ -71,7 +71,8 @@ TEST(DagRange, SaysWhatDiffersInMoreThanNumbers) {
       DagRange::check_alike(dag_of("avg_pool2d 1 8 4 4 2 2"), dag_of("avg_pool2d 1 8 4 4 3 3"))
           .ok())
       << "a mean divides by a count";
-  EXPECT_ERROR(DagRange::check_alike(scaled(0.3), scaled(0.7)), "a real number is another one at each shape");
+  EXPECT_ERROR(DagRange::check_alike(scaled(0.3), scaled(0.7)),
+               "a real number is another one at each shape");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "model/boosted_trees.h"
 #include "model/nn/trainer.h"
 #include "runtime/gpu_context.h"
+#include "support/cpu_budget.h"
 #include "target/core_watch.h"
 #include "target/dot_rates.h"
 
@@ -68,6 +69,17 @@ Finding units(const Target& host) {
           "--precision bf16 and int8 at more than float32's rate"};
 }
 
+Finding threads() {
+  const PrunerCpuBudget budget = cpu_budget();
+  std::string text = fmt::format("{} of a kernel: {} logical CPUs", budget.threads, budget.allowed);
+  if (budget.fast < budget.allowed)
+    text += fmt::format(", {} of them efficient cores", budget.allowed - budget.fast);
+  text += fmt::format(", {} cores", budget.cores);
+  if (std::isfinite(budget.quota)) text += fmt::format(", a quota of {:.2f} CPUs", budget.quota);
+  if (budget.wished > 0) text += fmt::format(", OMP_NUM_THREADS={}", budget.wished);
+  return {"threads", true, text};
+}
+
 Finding gpu(Backend backend) {
   const std::string name(row_of(backend).name);
   const Result<std::vector<GpuFacts>> found = list_gpus(backend);
@@ -113,6 +125,7 @@ struct Doctor {
     const std::vector<Finding> findings = {
         cpu(host),
         units(host),
+        threads(),
         built_in("code for CPUs",
                  PRUNER_LLVM != 0,
                  "LLVM 19, in this build",

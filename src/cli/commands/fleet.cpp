@@ -18,7 +18,7 @@
 #include "fleet/names.h"
 #include "fleet/server_files.h"
 #include "fleet/worker.h"
-#include "support/control_group.h"
+#include "support/cpu_budget.h"
 #include "support/file.h"
 #include "support/log.h"
 
@@ -164,7 +164,7 @@ Result<Target> take_cores(const std::string& device) {
     for (const int core : cores) CPU_SET(static_cast<size_t>(core), &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0) return bad_device(device);
   }
-  return parse_target("llvm", usable_cpus());
+  return parse_target("llvm", cpu_budget().threads);
 }
 
 /// What a worker measures on: cores, or "cuda:1", whose number is `gpu`.

@@ -7,11 +7,12 @@
 #include <unistd.h>
 
 #include "runtime/module/check_indices.h"
-#include "runtime/module/cpu_features.h"
 #include "runtime/module/executor.h"
 #include "runtime/module/fail.h"
 #include "runtime/module/float_mode.h"
 #include "runtime/module/plan.h"
+#include "support/cpu_budget.h"
+#include "support/cpu_features.h"
 
 enum { kAlignment = 64, kHugePage = 2 << 20, kCopiedBytes = 16 << 20 };
 
@@ -113,7 +114,10 @@ static PrunerModule* create(int32_t threads) {
         num_args = max(num_args, phase->shapes[i].steps[s].num_args + 1);
   }
   const int64_t num_values = pruner_plan.num_values;
-  if (threads <= 0) threads = (int32_t)pruner_plan.threads;
+  if (threads <= 0) {
+    const int32_t most = pruner_cpu_budget("", getenv("OMP_NUM_THREADS")).threads;
+    threads = pruner_plan.threads < most ? (int32_t)pruner_plan.threads : most;
+  }
   PrunerModule* module = calloc(1, sizeof *module);
   if (module != NULL) {
     module->args = calloc((size_t)max(num_args, 1), sizeof(void*));

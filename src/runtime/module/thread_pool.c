@@ -22,6 +22,7 @@
 
 #include "runtime/module/float_mode.h"
 #include "runtime/module/thread_pool.h"
+#include "support/cpu_budget.h"
 
 enum {
   kWorkerSpins = 20000, /* 0.3 to 1 ms: longer than the gap between two kernels of a network */
@@ -312,8 +313,9 @@ PrunerPool* pruner_pool_create(int32_t threads, int32_t pin) {
   if (groups > 0) pool->groups = (Group*)&pool->part[threads];
   pool->started = 1;
   const int known = sched_getaffinity(0, sizeof pool->caller_cpus, &pool->caller_cpus) == 0;
-  /* Spinning threads that outnumber the cores would only keep each other from running. */
-  pool->spins = known && threads > CPU_COUNT(&pool->caller_cpus) ? 0 : kWorkerSpins;
+  /* Spinning threads that outnumber the CPUs would only keep each other from running, and spend the
+     time of a quota. */
+  pool->spins = threads > pruner_cpu_budget("", NULL).cpus ? 0 : kWorkerSpins;
   pool->pinned = pin && known;
   if (pool->pinned) {
     const cpu_set_t first = cpu_of(&pool->caller_cpus, 0);
