@@ -104,14 +104,16 @@ Verdict compare(const Case& c, std::span<const TensorSpec> specs, std::span<cons
 Result<Unit> build(const fs::path& model, const std::string& scratch, const std::string& path) {
   const Target target = host_target(2);
   const ModuleOptions options = {.jobs = 1, .work_dir = scratch};
+  NetworkOptions network;
+  network.loops_over_steps = true;
   const CutStage cut = [&](Graph graph) { return partition(std::move(graph), target); };
   TRY_ASSIGN(const std::optional<std::vector<Phase>> stages,
-             stage_phases(import_from(model.string(), {}), cut));
+             stage_phases(import_from(model.string(), network), cut));
   if (stages) {
     TRY(build_module(*stages, target, nullptr, options, path));
     return Unit{};
   }
-  TRY_ASSIGN(Graph graph, import_onnx(model.string(), {}));
+  TRY_ASSIGN(Graph graph, import_onnx(model.string(), network));
   TRY_ASSIGN(const Partition parts, cut(std::move(graph)));
   TRY(build_module(parts, target, {}, options, path));
   return Unit{};

@@ -297,6 +297,13 @@ Result<std::optional<std::vector<Phase>>> read_stages(const SourceOptions& optio
   return stage_phases(import_from(options.model_file, std::move(network)), cut);
 }
 
+/// With recurrent operators as loops where the target runs these. What verifies a module has nodes
+/// for each step instead.
+SourceOptions with_loops(SourceOptions options, const Target& target) {
+  options.sizes.loops_over_steps = !target.is_gpu();
+  return options;
+}
+
 Result<Source> network_source(const SourceOptions& options, const Target& target) {
   Source source{.name = network_name(options), .network = true, .phases = {}};
   TRY_ASSIGN(const Precision precision, read_precision(options.precision, target));
@@ -305,7 +312,7 @@ Result<Source> network_source(const SourceOptions& options, const Target& target
   const auto cut = [name = source.name, target, precision, numerics](
                        const SourceOptions& of,
                        const std::shared_ptr<const RangeHints>& hints) -> Result<Partition> {
-    TRY_ASSIGN(Graph graph, read_network(of));
+    TRY_ASSIGN(Graph graph, read_network(with_loops(of, target)));
     graph.hints = hints;
     if (precision == Precision::kInt8 && !is_quantized(graph))
       return Error("--precision int8: ", name, " is not quantized; `pruner quantize` does that");
@@ -340,7 +347,8 @@ Result<Source> network_source(const SourceOptions& options, const Target& target
       const CutStage cut_stage = [=](Graph graph) {
         return partition(std::move(graph), target, precision, numerics);
       };
-      TRY_ASSIGN(std::optional<std::vector<Phase>> stages, read_stages(of, cut_stage));
+      TRY_ASSIGN(std::optional<std::vector<Phase>> stages,
+                 read_stages(with_loops(of, target), cut_stage));
       if (stages) {
         source.phases = *std::move(stages);
         return Unit{};

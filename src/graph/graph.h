@@ -86,7 +86,9 @@ struct Graph {
   /// Nodes of the file that were replaced since it was read, by the names of their first outputs.
   std::map<std::string, RunTimeNumbers> expanded = {};
   bool never_run = false;  // its shapes are looked at: what reads of nothing may have any elements
-  bool is_stage = false;   // it counts what it finds, and other stages read that part
+  /// The steps of recurrent operators are one loop (ops/recurrence.cpp), not nodes for each.
+  bool loops_over_steps = false;
+  bool is_stage = false;  // it counts what it finds, and other stages read that part
 
   bool keeps_all() const { return hints != nullptr && hints->keeps_all; }
   bool any_extents() const { return hints != nullptr && hints->any_extents; }

@@ -5,6 +5,7 @@
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
 #include "golden.h"
+#include "graph/functions/body.h"
 #include "graph/networks/networks.h"
 #include "graph/networks/transformer.h"
 #include "graph/partition_range.h"
@@ -321,6 +322,38 @@ TEST_F(RangeModules, RunRoutinesAtEveryLength) {
                "y"}});
        }}};
   check_at_each(networks, 6, 64);
+}
+
+// Loops over as many steps as the sequence has, beside nodes for each.
+TEST_F(RangeModules, RunRecurrencesOfEveryLength) {
+  for (const char* op : {"LSTM", "GRU"}) {
+    SCOPED_TRACE(op);
+    const auto at = [&](bool loops_over_steps) {
+      return [=](const SymbolValues& n) {
+        const int64_t hidden = 20, rows = (op == std::string("LSTM") ? 4 : 3) * hidden;
+        NetworkBuilder b("recurrent", NetworkOptions());
+        const std::vector<ValueId> operands = {b.input("x", {n[0], 2, 6}, DType::kFloat32),
+                                               b.weight("w", {2, rows, 6}, 6, 1),
+                                               b.weight("r", {2, rows, hidden}, hidden, 1),
+                                               b.weight("b", {2, 2 * rows}, 1, 1),
+                                               b.input("lengths", {2}, DType::kInt32)};
+        Graph graph = b.finish({});
+        graph.loops_over_steps = loops_over_steps;
+        for (const char* name : {"y", "last"}) {
+          graph.outputs.push_back(ValueId{static_cast<int32_t>(graph.values.size())});
+          graph.values.push_back({name, {}, {}, std::nullopt});
+        }
+        const Attributes both = {{"direction", std::string("bidirectional")}};
+        const Result<Unit> made = append_call(graph, {op, "it", operands, graph.outputs, both});
+        CHECK(made.ok()) << made.error().message();
+        return graph;
+      };
+    };
+    LoadedModule module = build({{"n", 1, 50, {}}}, at(true));
+    std::vector<SymbolValues> lengths;
+    for (int64_t n = 1; n <= 50; ++n) lengths.push_back({n});
+    check(module, lengths, at(false));
+  }
 }
 
 TEST_F(RangeModules, JoinTwoDimensions) {

@@ -82,11 +82,16 @@ inline std::vector<Tensor> run_graph(const Graph& graph, const std::vector<Tenso
   return *direct;
 }
 
-/// The outputs of a network of one node that has as many.
-inline std::vector<Tensor> run_outputs(const std::string& op,
-                                       const std::vector<Operand>& operands,
-                                       size_t outputs,
-                                       Attributes attributes = {}) {
+/// A network of one node with so many outputs, and what it is run on.
+struct NodeCase {
+  Graph graph;
+  std::vector<Tensor> inputs;
+};
+inline NodeCase make_node_case(const std::string& op,
+                               const std::vector<Operand>& operands,
+                               size_t outputs,
+                               Attributes attributes = {},
+                               bool loops_over_steps = false) {
   NetworkBuilder b(op);
   std::vector<ValueId> ids;
   std::vector<Tensor> inputs;
@@ -101,6 +106,7 @@ inline std::vector<Tensor> run_outputs(const std::string& op,
     ids.push_back(operand.constant ? b.constant(name, t) : b.input(name, t.shape(), t.dtype()));
   }
   Graph graph = b.finish({});
+  graph.loops_over_steps = loops_over_steps;
   for (size_t i = 0; i < outputs; ++i) {
     graph.values.push_back({"out" + std::to_string(i), {}, {}, std::nullopt});
     graph.outputs.push_back(ValueId{static_cast<int32_t>(graph.values.size()) - 1});
@@ -108,7 +114,16 @@ inline std::vector<Tensor> run_outputs(const std::string& op,
   const Result<Unit> made =
       append_call(graph, {op, "it", ids, graph.outputs, std::move(attributes)});
   EXPECT_TRUE(made.ok()) << made.error().message();
-  return run_graph(graph, inputs);
+  return {std::move(graph), std::move(inputs)};
+}
+
+/// The outputs of such a network.
+inline std::vector<Tensor> run_outputs(const std::string& op,
+                                       const std::vector<Operand>& operands,
+                                       size_t outputs,
+                                       Attributes attributes = {}) {
+  const NodeCase made = make_node_case(op, operands, outputs, std::move(attributes));
+  return run_graph(made.graph, made.inputs);
 }
 
 /// The single output of a network of one node.

@@ -1,23 +1,27 @@
-// LSTM, GRU and RNN, unrolled over the steps of the sequence. The products of all inputs with W are
-// one matmul; a step multiplies the state by R and adds its row of those products. That row is
-// gathered by an index, so that every step is the same task. DynamicQuantizeLSTM multiplies bytes:
-// the inputs have one scale for all steps, the state has a scale for each step.
+// LSTM, GRU and RNN. The products of all inputs with W are one matmul; a step multiplies the state
+// by R and adds its row of those products. The steps are one loop (ops/recurrence.cpp), or nodes
+// for each: then the row is gathered by an index, so that every step is the same task.
+// DynamicQuantizeLSTM multiplies bytes: the inputs have one scale for all steps, the state has a
+// scale for each step.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
 #include "graph/functions/quantized.h"
+#include "graph/routines/routines.h"
 
 namespace pruner {
 namespace {
 
-constexpr int64_t kMostSteps = 4096;  // of all directions: each is a dozen nodes
+constexpr int64_t kMostSteps = 4096;    // of all directions: each is a dozen nodes
+constexpr size_t kMostActivations = 3;  // of a direction: an LSTM's
 
 struct Activation {
   std::string_view name;
   int constants;       // how many of alpha and beta it takes
   double alpha, beta;  // unless the call gives others
   Term (*of)(Term x, double alpha, double beta);
+  std::optional<PrunerActivationKind> kind;  // in a loop; nullopt: it has none there
 };
 
 Term plain(const char* op, Term x) { return x.body->add(op, {x}); }
@@ -26,35 +30,64 @@ Term with_alpha(const char* op, Term x, double alpha) {
 }
 
 constexpr Activation kActivations[] = {
-    {"Affine", 2, 1, 0, [](Term x, double alpha, double beta) { return x * alpha + beta; }},
-    {"Elu", 1, 1, 0, [](Term x, double alpha, double) { return with_alpha("Elu", x, alpha); }},
+    {"Affine",
+     2,
+     1,
+     0,
+     [](Term x, double alpha, double beta) { return x * alpha + beta; },
+     kRecurrenceAffine},
+    {"Elu",
+     1,
+     1,
+     0,
+     [](Term x, double alpha, double) { return with_alpha("Elu", x, alpha); },
+     kRecurrenceElu},
     {"HardSigmoid",
      2,
      0.2,
      0.5,
      [](Term x, double alpha, double beta) {
        return x.body->add("HardSigmoid", {x}, {{"alpha", alpha}, {"beta", beta}});
-     }},
+     },
+     kRecurrenceHardSigmoid},
     {"LeakyRelu",
      1,
      0.01,
      0,
-     [](Term x, double alpha, double) { return with_alpha("LeakyRelu", x, alpha); }},
-    {"Relu", 0, 0, 0, [](Term x, double, double) { return plain("Relu", x); }},
+     [](Term x, double alpha, double) { return with_alpha("LeakyRelu", x, alpha); },
+     kRecurrenceLeakyRelu},
+    {"Relu", 0, 0, 0, [](Term x, double, double) { return plain("Relu", x); }, kRecurrenceRelu},
     {"ScaledTanh",
      2,
      1,
      1,
-     [](Term x, double alpha, double beta) { return plain("Tanh", x * beta) * alpha; }},
-    {"Sigmoid", 0, 0, 0, [](Term x, double, double) { return plain("Sigmoid", x); }},
-    {"Softplus", 0, 0, 0, [](Term x, double, double) { return plain("Softplus", x); }},
-    {"Softsign", 0, 0, 0, [](Term x, double, double) { return plain("Softsign", x); }},
-    {"Tanh", 0, 0, 0, [](Term x, double, double) { return plain("Tanh", x); }},
+     [](Term x, double alpha, double beta) { return plain("Tanh", x * beta) * alpha; },
+     kRecurrenceScaledTanh},
+    {"Sigmoid",
+     0,
+     0,
+     0,
+     [](Term x, double, double) { return plain("Sigmoid", x); },
+     kRecurrenceSigmoid},
+    {"Softplus",
+     0,
+     0,
+     0,
+     [](Term x, double, double) { return plain("Softplus", x); },
+     std::nullopt},
+    {"Softsign",
+     0,
+     0,
+     0,
+     [](Term x, double, double) { return plain("Softsign", x); },
+     kRecurrenceSoftsign},
+    {"Tanh", 0, 0, 0, [](Term x, double, double) { return plain("Tanh", x); }, kRecurrenceTanh},
     {"ThresholdedRelu",
      1,
      1,
      0,
-     [](Term x, double alpha, double) { return with_alpha("ThresholdedRelu", x, alpha); }},
+     [](Term x, double alpha, double) { return with_alpha("ThresholdedRelu", x, alpha); },
+     kRecurrenceThresholdedRelu},
 };
 
 struct State {
@@ -217,6 +250,13 @@ class Recurrence {
   void quantize_inputs(Term in_sequence);
   Term turned(Term by_step) const;
   std::vector<Term> run(Direction& d);
+  void write_nodes(const std::vector<Activation>& activations);
+  bool may_loop(const std::vector<Activation>& activations) const;
+  bool adds_before_reset() const;
+  Term all_products();
+  Term packed_weights() const;
+  void write_loop(const std::vector<Activation>& activations);
+  void write_last(size_t output, Term states);
   Term joined(std::vector<Term> parts, int64_t axis) {
     return parts.size() == 1 ? parts[0] : b_.concat(std::move(parts), axis);
   }
@@ -264,14 +304,6 @@ Result<Unit> Recurrence::check() {
   TRY(check_shape(5, "initial_h", state));
   TRY(check_shape(6, "initial_c", state));
   TRY(check_shape(7, "P", {directions_, 3 * hidden_}));
-  if (steps_ * directions_ > kMostSteps)
-    return Error("the sequence has ",
-                 steps_,
-                 " steps in ",
-                 directions_,
-                 " directions; at most ",
-                 kMostSteps,
-                 " are unrolled");
   return Unit{};
 }
 
@@ -316,7 +348,7 @@ void Recurrence::add_products(Direction& d, int64_t index) {
   const int64_t rows = kind_.gates * hidden_;
   std::vector<Term> operands = {x_, element(b_.input(1), index)};
   d.r = element(b_.input(2), index);
-  const bool apart = b_.call().integer("linear_before_reset", 0) != 0 && kind_.gates == 3;
+  const bool apart = adds_before_reset();
   if (b_.has(3)) {
     const Term bias = element(b_.input(3), index);
     const Term of_x = b_.slice(bias, 0, 0, rows), of_h = b_.slice(bias, 0, rows, 2 * rows);
@@ -407,13 +439,25 @@ void Recurrence::write() {
   if (!activations.ok()) return b_.fail(activations.error());
   const Term x = b_.input(0);
   x_ = b_.reshape(batch_first_ ? b_.transpose(x, {1, 0, 2}) : x, {steps_ * batch_, x.extent(2)});
+  if (may_loop(*activations)) return write_loop(*activations);
+  if (steps_ * directions_ <= kMostSteps) return write_nodes(*activations);
+  b_.fail(Error("the sequence has ",
+                steps_,
+                " steps in ",
+                directions_,
+                " directions; at most ",
+                kMostSteps,
+                " are unrolled"));
+}
+
+void Recurrence::write_nodes(const std::vector<Activation>& activations) {
   const Term in = in_sequence();
   if (kind_.quantized) quantize_inputs(in);
   const bool backwards = b_.call().text("direction", "forward") == "reverse";
   const auto each = static_cast<std::ptrdiff_t>(kind_.activations.size());
   std::vector<Term> y, y_h, y_c;
   for (int64_t i = 0; i < directions_; ++i) {
-    const auto first = activations->begin() + i * each;
+    const auto first = activations.begin() + i * each;
     Direction d{.b = b_,
                 .gates = kind_.gates,
                 .steps = steps_,
@@ -433,12 +477,103 @@ void Recurrence::write() {
   }
   const Term all = joined(y, 1);
   b_.output(0, batch_first_ ? b_.transpose(all, {2, 0, 1, 3}) : all);
-  const auto last = [&](const std::vector<Term>& parts) {
-    const Term states = joined(parts, 0);
-    return batch_first_ ? b_.transpose(states, {1, 0, 2}) : states;
+  write_last(1, joined(y_h, 0));
+  if (!y_c.empty()) write_last(2, joined(y_c, 0));
+}
+
+// An output of the last states, [directions, batch, hidden].
+void Recurrence::write_last(size_t output, Term states) {
+  b_.output(output, batch_first_ ? b_.transpose(states, {1, 0, 2}) : states);
+}
+
+bool Recurrence::may_loop(const std::vector<Activation>& activations) const {
+  return b_.call().graph.loops_over_steps && !kind_.quantized &&
+         (x_.dtype() == DType::kFloat32 || dtype_bytes(x_.dtype()) == 2) &&
+         std::ranges::all_of(activations, [](const Activation& a) { return a.kind.has_value(); });
+}
+
+// Whether R's products have a bias of their own, by which the reset is multiplied, too.
+bool Recurrence::adds_before_reset() const {
+  return kind_.gates == 3 && b_.call().integer("linear_before_reset", 0) != 0;
+}
+
+// [steps, batch, directions, gates, hidden]
+Term Recurrence::all_products() {
+  const int64_t rows = kind_.gates * hidden_, all = directions_ * rows;
+  std::vector<Term> operands = {x_, b_.reshape(b_.input(1), {all, x_.extent(1)})};
+  if (b_.has(3)) {
+    const Term bias = b_.input(3), of_x = b_.slice(bias, 1, 0, rows);
+    operands.push_back(
+        b_.reshape(adds_before_reset() ? of_x : of_x + b_.slice(bias, 1, rows, 2 * rows), {all}));
+  }
+  return b_.reshape(b_.add("Gemm", operands, {{"transB", int64_t{1}}}),
+                    {steps_, batch_, directions_, kind_.gates, hidden_});
+}
+
+// As PrunerRecurrence has R.
+Term Recurrence::packed_weights() const {
+  const int64_t blocks = (hidden_ + PRUNER_UNITS - 1) / PRUNER_UNITS;
+  const int64_t behind = blocks * PRUNER_UNITS - hidden_;
+  Term r = b_.reshape(b_.input(2), {directions_, kind_.gates, hidden_, hidden_});
+  if (behind > 0) {
+    const int64_t pads[] = {0, 0, 0, 0, 0, 0, behind, 0};
+    r = b_.add("Pad", {r, b_.integers(pads)});
+  }
+  r = b_.reshape(r, {directions_, kind_.gates, blocks, PRUNER_UNITS, hidden_});
+  return b_.cast(b_.transpose(r, {0, 2, 4, 1, 3}), DType::kFloat32);
+}
+
+void Recurrence::write_loop(const std::vector<Activation>& activations) {
+  const int64_t rows = kind_.gates * hidden_;
+  const bool backwards = b_.call().text("direction", "forward") == "reverse";
+  int64_t has = 0;
+  std::vector<Term> inputs = {b_.cast(all_products(), DType::kFloat32), packed_weights()};
+  const auto add = [&](bool is_there, int64_t bit, const auto& term) {
+    const DType dtype = bit == PRUNER_HAS_LENGTHS ? DType::kInt64 : DType::kFloat32;
+    if (is_there) has |= bit;
+    inputs.push_back(is_there ? b_.cast(term(), dtype) : b_.constant(Tensor(dtype, {1})));
   };
-  b_.output(1, last(y_h));
-  if (!y_c.empty()) b_.output(2, last(y_c));
+  const auto state = [&](size_t i) {
+    return batch_first_ ? b_.transpose(b_.input(i), {1, 0, 2}) : b_.input(i);
+  };
+  add(b_.has(4), PRUNER_HAS_LENGTHS, [&] { return b_.input(4); });
+  add(b_.has(5), PRUNER_HAS_H, [&] { return state(5); });
+  add(kind_.gates == 4 && b_.has(6), PRUNER_HAS_C, [&] { return state(6); });
+  add(adds_before_reset(), PRUNER_HAS_BIAS, [&] {
+    return b_.has(3) ? b_.slice(b_.input(3), 1, rows, 2 * rows)
+                     : b_.constant(Tensor(DType::kFloat32, {directions_, rows}));
+  });
+  add(b_.has(7), PRUNER_HAS_PEEPHOLES, [&] { return b_.input(7); });
+  std::vector<int64_t> kinds;
+  std::vector<double> alphas, betas;
+  const size_t each = kind_.activations.size();
+  for (size_t i = 0; i < static_cast<size_t>(directions_) * kMostActivations; ++i) {
+    // An operator with fewer of them does not ask for the others.
+    const size_t which = std::min(i % kMostActivations, each - 1);
+    const Activation& activation = activations[i / kMostActivations * each + which];
+    kinds.push_back(*activation.kind);
+    alphas.push_back(activation.alpha);
+    betas.push_back(activation.beta);
+  }
+  const Term all = b_.add("pruner::Recurrence",
+                          inputs,
+                          {{"activations", kinds},
+                           {"activation_alpha", alphas},
+                           {"activation_beta", betas},
+                           {"backwards",
+                            int64_t{backwards          ? 1
+                                    : directions_ == 2 ? 2
+                                                       : 0}},
+                           {"clip", b_.call().number("clip", 0)},
+                           {"has", has},
+                           {"input_forget", b_.call().integer("input_forget", 0)}});
+  const Term y = b_.cast(b_.slice(all, 0, 0, steps_), x_.dtype());
+  b_.output(0, batch_first_ ? b_.transpose(y, {2, 0, 1, 3}) : y);
+  for (int64_t i = 0; i < (kind_.gates == 4 ? 2 : 1); ++i) {
+    const Term last = b_.slice(all, 0, steps_ + i, steps_ + i + 1);
+    write_last(static_cast<size_t>(i) + 1,
+               b_.cast(b_.reshape(last, {directions_, batch_, hidden_}), x_.dtype()));
+  }
 }
 
 void lstm(Body& b) { Recurrence(b, {4, {"Sigmoid", "Tanh", "Tanh"}, lstm_cell}).write(); }

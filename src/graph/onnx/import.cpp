@@ -383,6 +383,7 @@ Result<Unit> Importer::add_outputs(const NameScope& scope) {
 Result<Graph> Importer::run() {
   const onnx::GraphProto& graph = model_.graph();
   graph_.name = graph.name();
+  graph_.loops_over_steps = options_.loops_over_steps;
   if (options_.part != nullptr) return run_part();
   graph_.never_run = reads_found();
   TRY_ASSIGN(const int64_t opset, check_versions(model_));

@@ -64,6 +64,49 @@ typedef struct {
 } PrunerRoiAlign;
 void pruner_roi_align(void* const* args, void* workspace, PrunerPool* pool);
 
+/* Recurrence: LSTM, GRU or RNN over float32. Inputs: X * W^T with the biases that stand beside it,
+   steps x batch x directions x gates x hidden; R, directions x blocks x hidden x gates x
+   PRUNER_UNITS, where unit u of a block is unit block * PRUNER_UNITS + u of the state, and 0 behind
+   the last one. Then, each of them read where `has` names it: the lengths of sequences, batch; the
+   first h and c, directions x batch x hidden; the bias of R's products, directions x gates x
+   hidden, of a GRU that adds it before the reset; peepholes, directions x 3 x hidden. Output: the h
+   of each step, as X has them, then the last h and, of an LSTM, the last c, (steps + 1 or 2) x
+   directions x batch x hidden. A sequence that is over keeps its state and gives zeros. */
+enum { PRUNER_UNITS = 16 };
+enum {
+  PRUNER_HAS_LENGTHS = 1,
+  PRUNER_HAS_H = 2,
+  PRUNER_HAS_C = 4,
+  PRUNER_HAS_BIAS = 8,
+  PRUNER_HAS_PEEPHOLES = 16,
+};
+typedef enum {
+  kRecurrenceAffine,
+  kRecurrenceElu,
+  kRecurrenceHardSigmoid,
+  kRecurrenceLeakyRelu,
+  kRecurrenceRelu,
+  kRecurrenceScaledTanh,
+  kRecurrenceSigmoid,
+  kRecurrenceSoftsign,
+  kRecurrenceTanh,
+  kRecurrenceThresholdedRelu,
+} PrunerActivationKind;
+typedef struct {
+  int64_t kind;                  /* PrunerActivationKind */
+  int64_t alpha_bits, beta_bits; /* of doubles */
+} PrunerActivation;
+typedef struct {
+  int64_t steps, batch, directions, hidden;
+  int64_t gates;     /* 1: RNN; 3: GRU, z r h; 4: LSTM, i o f c */
+  int64_t backwards; /* a bit for each direction that goes from the last step to the first */
+  int64_t has, lengths_dtype;
+  int64_t is_coupled; /* a truth value: an LSTM whose f is 1 - i */
+  int64_t clip_bits;  /* of a double: activations' arguments lie within; 0: anywhere */
+  PrunerActivation activations[2][3]; /* by direction */
+} PrunerRecurrence;
+void pruner_recurrence(void* const* args, void* workspace, PrunerPool* pool);
+
 /* NonZero. Columns of the output that no element has are -1. */
 typedef struct {
   int64_t dtype, is_real, elements, room; /* of the data; columns of the output */

@@ -1,3 +1,9 @@
+#include <fmt/format.h>
+
+#include <numeric>
+#include <set>
+
+#include "graph/routines/recurrence.h"
 #include "graph/small_graph.h"
 
 namespace pruner {
@@ -108,6 +114,128 @@ TEST(Recurrent, StepsAreOneTask) {
   for (const Node& node : graph.nodes) ++count[node.op];
   EXPECT_EQ(count["Gather"], 5);
   EXPECT_EQ(count["Gemm"], 6);  // one of all inputs
+}
+
+// Each operator, with each of what it can be told, as one loop and as nodes for each step.
+TEST(Recurrent, LoopsGiveWhatTheirStepsDo) {
+  using Names = std::vector<std::string>;
+  constexpr int64_t kSteps = 6, kBatch = 5, kInputs = 3;
+  struct Row {
+    const char* op;
+    int64_t hidden;
+    Attributes attributes;
+    std::set<size_t> inputs;  // that are there: 3 B, 4 lengths, 5 h, 6 c, 7 P
+    DType dtype = DType::kFloat32;
+  };
+  const auto text = [](const char* value) { return Attribute(std::string(value)); };
+  const Attribute both = text("bidirectional"), back = text("reverse"), one = int64_t{1};
+  const Row rows[] = {
+      {"RNN", 5, {}, {}},
+      {"RNN", 16, {{"direction", both}}, {3, 4, 5}},
+      {"RNN", 33, {{"activations", Names{"Relu"}}, {"direction", back}}, {3, 4}},
+      {"RNN", 20, {{"activations", Names{"Softsign"}}, {"layout", one}}, {3, 5}},
+      {"RNN", 20, {{"activations", Names{"Elu"}}, {"clip", 0.3}}, {3}},
+      {"RNN", 20, {{"activations", Names{"ScaledTanh"}}, {"activation_alpha", V{0.7}}}, {3}},
+      {"RNN", 20, {{"activations", Names{"ThresholdedRelu"}}, {"activation_alpha", V{0.1}}}, {3}},
+      {"RNN", 20, {{"activations", Names{"HardSigmoid"}}}, {3}},
+      {"RNN", 20, {{"activations", Names{"LeakyRelu", "Affine"}}, {"direction", both}}, {3}},
+      {"GRU", 7, {}, {}},
+      {"GRU", 32, {{"direction", both}}, {3, 4, 5}},
+      {"GRU", 19, {{"linear_before_reset", one}, {"direction", both}}, {3, 4, 5}},
+      {"GRU", 19, {{"linear_before_reset", one}, {"layout", one}}, {}},
+      {"GRU", 16, {{"activations", Names{"HardSigmoid", "Softsign"}}}, {3}, DType::kFloat16},
+      {"LSTM", 4, {}, {}},
+      {"LSTM", 16, {{"direction", both}}, {3, 4, 5, 6, 7}},
+      {"LSTM", 37, {{"direction", back}, {"layout", one}}, {3, 4, 5, 6}},
+      {"LSTM", 24, {{"input_forget", one}, {"clip", 0.5}}, {3, 6}},
+      {"LSTM", 24, {{"activations", Names{"Sigmoid", "Elu", "Relu"}}}, {3, 6}, DType::kBFloat16},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(fmt::format("{} of {} units", row.op, row.hidden));
+    const std::string op = row.op;
+    const int64_t gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1, h = row.hidden;
+    const auto direction = row.attributes.find("direction");
+    const bool has_both = direction != row.attributes.end() &&
+                          std::get<std::string>(direction->second) == "bidirectional";
+    const int64_t d = has_both ? 2 : 1;
+    const bool batch_first = row.attributes.contains("layout");
+    int seed = 0;
+    const auto drawn = [&](const Ints& shape) {
+      const Tensor wave = waves(shape, ++seed);
+      Tensor made(row.dtype, shape);
+      for (int64_t i = 0; i < made.num_elements(); ++i) made.set(i, wave.get(i) / 2);
+      return made;
+    };
+    const Ints state = batch_first ? Ints{kBatch, d, h} : Ints{d, kBatch, h};
+    std::vector<Operand> operands = {
+        drawn(batch_first ? Ints{kBatch, kSteps, kInputs} : Ints{kSteps, kBatch, kInputs}),
+        Operand::weight(drawn({d, gates * h, kInputs})),
+        Operand::weight(drawn({d, gates * h, h}))};
+    const Ints shapes[] = {{d, 2 * gates * h}, {}, state, state, {d, 3 * h}};
+    for (size_t i = 3; i < (gates == 4 ? 8 : 6); ++i) {
+      if (!row.inputs.contains(i)) operands.push_back(kNone);
+      if (row.inputs.contains(i) && i == 4)
+        operands.emplace_back(integers({kBatch}, {6, 1, 0, 4, 6}, DType::kInt32));
+      if (row.inputs.contains(i) && i != 4) operands.emplace_back(drawn(shapes[i - 3]));
+    }
+    const size_t outputs = gates == 4 ? 3 : 2;
+    const NodeCase loop = make_node_case(op, operands, outputs, row.attributes, true);
+    EXPECT_EQ(std::ranges::count(loop.graph.nodes, "pruner::Recurrence", &Node::op), 1);
+    const NodeCase nodes = make_node_case(op, operands, outputs, row.attributes);
+    const Result<std::vector<Tensor>> found = interpret_graph(loop.graph, loop.inputs);
+    const Result<std::vector<Tensor>> expected = interpret_graph(nodes.graph, nodes.inputs);
+    ASSERT_TRUE(found.ok() && expected.ok());
+    const double tolerance = row.dtype == DType::kFloat32 ? 2e-6 : 0.02;
+    for (size_t i = 0; i < outputs; ++i) expect_near((*found)[i], (*expected)[i], tolerance);
+  }
+}
+
+// A step of an LSTM, whose gates are c, i, f and o of nothing but `x`, by the vectors of each
+// instruction set that is here, beside double.
+TEST(Recurrent, ActivationsAreRightInVectorsOfEachLength) {
+  constexpr int64_t kItems = 9, kHidden = 21, kPadded = 32;
+  PrunerRecurrence p = {};
+  p.steps = 1, p.batch = kItems, p.directions = 1, p.hidden = kHidden, p.gates = 4;
+  for (PrunerActivation& f : p.activations[0]) f.kind = kRecurrenceTanh;
+  p.activations[0][0].kind = kRecurrenceSigmoid;
+  const std::vector<float> weights(2 * kHidden * 4 * PRUNER_UNITS), h(kItems * kPadded);
+  std::vector<float> x(kItems * 4 * kHidden);
+  const double picked[] = {0, -0.0, 1e-30, -1e-6, 0.01, -0.3, 0.9, 3, -8, 20, -60, 90, -200, 1e30};
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>(i % 3 == 0 ? picked[i / 3 % std::size(picked)]
+                                         : 12 * std::sin(static_cast<double>(i)));
+  std::vector<int64_t> items(kItems);
+  std::iota(items.begin(), items.end(), 0);
+  for (const int lanes : {4, 8, 16}) {
+    const PrunerRecurrenceUnits units = pruner_recurrence_units(lanes);
+    if (units == nullptr) continue;
+    SCOPED_TRACE(lanes);
+    std::vector<float> next(h.size()), c(h.size());
+    const PrunerRecurrenceStep s = {&p,
+                                    0,
+                                    0,
+                                    kPadded,
+                                    x.data(),
+                                    weights.data(),
+                                    nullptr,
+                                    nullptr,
+                                    h.data(),
+                                    next.data(),
+                                    c.data(),
+                                    nullptr,
+                                    0};
+    units(&s, items.data(), kItems, 0, 2);
+    for (int64_t item = 0; item < kItems; ++item) {
+      for (int64_t unit = 0; unit < kHidden; ++unit) {
+        const auto gate = [&](int64_t g) { return double{x[(item * 4 + g) * kHidden + unit]}; };
+        const double cell = sigmoid(gate(0)) * std::tanh(gate(3));
+        const double made = sigmoid(gate(1)) * std::tanh(cell);
+        const int64_t at = item * kPadded + unit;
+        ASSERT_NEAR(c[at], cell, 6e-7 * std::abs(cell) + 1e-37) << gate(0) << " " << gate(3);
+        ASSERT_NEAR(next[at], made, 9e-7 * std::abs(made) + 1e-37) << gate(1) << " " << cell;
+      }
+    }
+  }
 }
 
 TEST(Recurrent, RefusesWhatItCannotUnroll) {

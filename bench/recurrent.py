@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""LSTM, GRU and RNN beside ONNX Runtime: a module of one length, one of a range of lengths (--dim),
+and ONNX Runtime on the same file take turns of several runs; the median counts. Weights and inputs
+are drawn by seed; outputs may differ by 1e-5 of the largest.
+
+  recurrent.py [--threads N] [--rounds N] [-o FILE.tsv]
+"""
+import argparse
+import pathlib
+import statistics
+import tempfile
+import time
+
+import numpy as np
+import runtimes
+
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+# Operator, units, steps, batch, directions; inputs are as many as units.
+CASES = [
+    ("LSTM", 64, 64, 1, 1), ("LSTM", 128, 64, 1, 2), ("LSTM", 256, 64, 1, 1),
+    ("LSTM", 256, 64, 1, 2),
+    ("LSTM", 512, 32, 1, 1), ("LSTM", 1024, 16, 1, 1), ("LSTM", 256, 32, 8, 1), ("LSTM", 512, 32, 16, 2),
+    ("GRU", 256, 64, 1, 2), ("GRU", 512, 32, 4, 1), ("RNN", 256, 64, 1, 1),
+]
+TOLERANCE = 1e-5
+TURN = 20  # runs
+
+
+def write_model(path, op, units, steps, batch, directions):
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    rng = np.random.default_rng(0)
+
+    def drawn(*shape):
+        return (rng.standard_normal(shape) / np.sqrt(units)).astype(np.float32)
+
+    rows = GATES[op] * units
+    attributes = {"hidden_size": units, "direction": "bidirectional" if directions == 2 else "forward"}
+    if op == "GRU":
+        attributes["linear_before_reset"] = 1  # as torch exports it
+    node = helper.make_node(op, ["x", "W", "R", "B"], ["y", "last"], **attributes)
+    weights = {"W": drawn(directions, rows, units), "R": drawn(directions, rows, units),
+               "B": drawn(directions, 2 * rows)}
+    graph = helper.make_graph(
+        [node], "recurrent",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [steps, batch, units])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("y", "last")],
+        [numpy_helper.from_array(weight, name) for name, weight in weights.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
+              str(path))
+    return drawn(steps, batch, units)
+
+
+def compare(case, folder, options):
+    op, units, steps, batch, directions = case
+    pruner = runtimes.Pruner(options.program)
+    fixed, varying = folder / "fixed.onnx", folder / "varying.onnx"
+    x = write_model(fixed, *case)
+    write_model(varying, op, units, "n", batch, directions)
+    seconds = {}
+    for name, more in (("fixed", []), ("varying", ["--dim", f"n=1..{2 * steps}"])):
+        start = time.perf_counter()
+        pruner.run("compile", folder / f"{name}.onnx", *more, "--threads", options.threads,
+                   "-o", folder / f"{name}.so")
+        seconds[name] = time.perf_counter() - start
+    session = runtimes.OnnxRuntime(fixed, options.threads)
+    expected = session.infer({"x": x})
+    error = max(runtimes.relative_difference(pruner.infer(folder / f"{name}.so", {"x": x}), expected)
+                for name in seconds)
+    times = {name: [] for name in ("fixed", "varying", "onnxruntime")}
+    for turn in range(options.rounds):
+        names = list(times)[turn % 3:] + list(times)[:turn % 3]
+        for name in names:
+            if name != "onnxruntime":
+                dims = [f"n={steps}"] if name == "varying" else []
+                times[name].append(pruner.median_ms(folder / f"{name}.so", options.threads, dims=dims))
+                continue
+            runs = []
+            for _ in range(2 * TURN):
+                start = time.perf_counter()
+                session.infer({"x": x})
+                runs.append((time.perf_counter() - start) * 1e3)
+            times[name].append(statistics.median(runs[TURN:]))
+            time.sleep(0.2)  # its threads spin on for a while
+    median = {name: statistics.median(all_of) for name, all_of in times.items()}
+    return [op, units, steps, batch, directions, *(f"{median[name]:.3f}" for name in times),
+            f"{median['fixed'] / median['onnxruntime']:.2f}",
+            f"{median['varying'] / median['onnxruntime']:.2f}",
+            f"{seconds['fixed']:.1f}", f"{seconds['varying']:.1f}",
+            "right" if error <= TOLERANCE else f"differs by {error:.1e}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--program", type=pathlib.Path, default=None)
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=None)
+    options = parser.parse_args()
+    lines = ["op\tunits\tsteps\tbatch\tdirections\tfixed_ms\tvarying_ms\tonnxruntime_ms\tratio_fixed"
+             "\tratio_varying\tcompile_fixed_s\tcompile_varying_s\toutputs"]
+    print(lines[0])
+    for case in CASES:
+        with tempfile.TemporaryDirectory(prefix="recurrent_") as folder:
+            lines.append("\t".join(map(str, compare(case, pathlib.Path(folder), options))))
+        print(lines[-1], flush=True)
+    if options.output:
+        options.output.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
