@@ -27,6 +27,7 @@ TURN = 20  # runs
 
 
 def write_model(path, op, units, steps, batch, directions):
+    """A network of one node; `steps`: a number or the name of a dim."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
@@ -49,15 +50,15 @@ def write_model(path, op, units, steps, batch, directions):
         [numpy_helper.from_array(weight, name) for name, weight in weights.items()])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
               str(path))
-    return drawn(steps, batch, units)
 
 
 def compare(case, folder, options):
     op, units, steps, batch, directions = case
     pruner = runtimes.Pruner(options.program)
     fixed, varying = folder / "fixed.onnx", folder / "varying.onnx"
-    x = write_model(fixed, *case)
+    write_model(fixed, *case)
     write_model(varying, op, units, "n", batch, directions)
+    x = np.random.default_rng(1).standard_normal((steps, batch, units)).astype(np.float32)
     seconds = {}
     for name, more in (("fixed", []), ("varying", ["--dim", f"n=1..{2 * steps}"])):
         start = time.perf_counter()
