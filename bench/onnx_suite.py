@@ -206,7 +206,9 @@ def write_page(results, calls, program):
     listed = subprocess.run([program, "ops", "--onnx"], capture_output=True, text=True, check=True)
     counts = totals(results)
     passing = {form: counts[form].get("pass", 0) for form in list(counts)[1:]}
-    reasons = [f"- {len(of)}: {reason} (`{of[0]}`)" for reason, of in refusals(results).items()]
+    reasons = [textwrap.fill(f"- {len(of)}: {' '.join(reason.split())} (`{of[0]}`)", 100,
+                             subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+               for reason, of in refusals(results).items()]
     PAGE.write_text("\n".join([
         "# Operators of ONNX", "",
         textwrap.fill(

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Format, lint, layers, the container file and the links of pages: what a change must keep. Then the map and the size of
-# the tree, to read. --fix formats the files in place first.
+# Format, lint, layers, the container file, links and lines of pages: what a change must keep. Then the map and the
+# size of the tree, to read. --fix formats the files and wraps the pages in place first.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -10,7 +10,10 @@ files=$(python3 tools/tree.py 'src/*.cpp' 'src/*.h' 'src/*.c' 'include/*.h' 'inc
   'tests/*.h' 'bench/*.cpp' 'plugins/*.cpp' 'plugins/*.h')
 mapfile -t sources <<<"$files"
 
-[ "${1:-}" != --fix ] || clang-format-14 -i "${sources[@]}"
+if [ "${1:-}" = --fix ]; then
+  clang-format-14 -i "${sources[@]}"
+  python3 tools/wrap_pages.py --fix
+fi
 
 failed=0
 unformatted=$(clang-format-14 --dry-run "${sources[@]}" 2>&1 | sed -n 's/^\([^ :]*\):[0-9]*:[0-9]*: .*/\1/p' | sort -u)
@@ -23,6 +26,7 @@ python3 tools/check_layers.py || failed=1
 python3 tools/check_types.py || failed=1
 python3 tools/check_container.py || failed=1
 python3 tools/check_links.py || failed=1
+python3 tools/wrap_pages.py || failed=1
 python3 tools/map.py
 python3 tools/size.py
 if [ "$failed" != 0 ]; then
