@@ -14,10 +14,13 @@ class PrunerError(RuntimeError):
 
 
 def path() -> str:
-    """$PRUNER, the one that comes with this package, or the one on the PATH."""
-    given = os.environ.get("PRUNER")
-    bundled = os.path.join(os.path.dirname(__file__), "bin", "pruner")
-    for each in (given, bundled, shutil.which("pruner")):
+    """Returns $PRUNER, the program inside this package, the one on the PATH, or the one that
+    quickstart.sh builds in this package's source tree."""
+    given, folder = os.environ.get("PRUNER"), os.path.dirname(os.path.abspath(__file__))
+    bundled = os.path.join(folder, "bin", "pruner")
+    tree = os.path.dirname(os.path.dirname(folder))
+    built = None if given else os.path.join(tree, "build", "release", "pruner")
+    for each in (given, bundled, shutil.which("pruner"), built):
         if each and os.access(each, os.X_OK):
             return each
     raise PrunerError(
