@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kConnections = 16;  // which the workers share
+constexpr int kConnections = 16;  // connections that the workers share
 constexpr const char* kKind = "simulated";
 
 struct Settings {

@@ -17,7 +17,7 @@ inline constexpr const char* kOperators[] = {
     "matmul 4096 4096 4096 bits=16",
     "dense 512 768 3072 bits=8 +bias +relu",
 };
-inline constexpr int64_t kFirstOfWarps = 4;  // of those by tensor cores, on a GPU
+inline constexpr int64_t kFirstOfWarps = 4;  // drawn programs by tensor cores, on a GPU
 
 struct DrawnCandidates {
   explicit DrawnCandidates(int64_t op, const Target& target = host_target(2))

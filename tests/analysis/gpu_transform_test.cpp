@@ -50,7 +50,7 @@ TEST(GpuTransform, HasFeatures) {
   for (int i = 0; i < 20; ++i) {
     const Candidate candidate = sample(space, rng);
     const ProgramFeatures found = features(make_statements(make_loop_nest(space, candidate)), {});
-    EXPECT_GT(found.row_count(), 7u);  // of four parts, two roots and a product
+    EXPECT_GT(found.row_count(), 7u);  // four parts, two roots and a product
     for (const float value : found.rows) EXPECT_TRUE(std::isfinite(value));
     for (const float value : found.dataflow) EXPECT_TRUE(std::isfinite(value));
   }

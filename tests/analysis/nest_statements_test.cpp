@@ -52,7 +52,7 @@ TEST(NestStatements, OfACandidateAreThoseOfTheSameRecord) {
     }
   });
   EXPECT_GE(rows_seen, 20);
-  EXPECT_LT(difference / numbers, 0.05);  // of numbers that are log2
+  EXPECT_LT(difference / numbers, 0.05);  // the numbers are log2
 }
 
 Space space_of(const std::string& op, const Target& target) {

@@ -104,7 +104,7 @@ TEST(MakeNest, GivesScopesRegionsAndLoops) {
   EXPECT_EQ(nest->state.stages[1].scope, StorageScope::kShared);
   EXPECT_EQ(nest->regions[1].extents, (std::vector<int64_t>{3, 3}));   // 3 rows, 3 of k
   EXPECT_EQ(nest->regions[3].extents, (std::vector<int64_t>{3, 10}));  // all columns of a block
-  EXPECT_EQ(nest->regions[4].extents, (std::vector<int64_t>{1, 2}));   // of one thread
+  EXPECT_EQ(nest->regions[4].extents, (std::vector<int64_t>{1, 2}));   // the region of one thread
   EXPECT_EQ(nest->loops[0].annotation, Annotation::kBlockX);
   EXPECT_EQ(nest->loops[0].extent, 2);
   EXPECT_EQ(nest->loops[1].annotation, Annotation::kVThread);

@@ -121,7 +121,7 @@ class NestRun {
     for (size_t i = 0; i < index.size(); ++i) {
       EXPECT_GE(index[i], value(region.mins[i])) << stage.name;
       EXPECT_LT(index[i], value(region.mins[i]) + region.extents[i]) << stage.name;
-      if (s.kind == StatementKind::kInit) continue;  // as TVM's, it may set more than there is
+      if (s.kind == StatementKind::kInit) continue;  // TVM's init, too, may set more than there is
       EXPECT_LT(index[i], stage.axes[i].extent) << stage.name;
     }
     double& place = values_[{s.stage, index}];

@@ -472,7 +472,7 @@ TEST_F(BadInput, Devices) {
   expect_words(fail({"device", "fit", "--records", none, "--hold-out", "("}), {"--hold-out", "("});
   expect_words(fail({"device", "fit", "--records", none, "--judge", "-o", dir + "/fit.json"}),
                {"--judge", "-o"});
-  setenv("OCL_ICD_VENDORS", dir.c_str(), 1);  // where drivers are registered: none is
+  setenv("OCL_ICD_VENDORS", dir.c_str(), 1);  // no driver is registered in this folder
   expect_words(fail({"device", "probe", "--target", "opencl"}), {"--target: no OpenCL", "install"});
   unsetenv("OCL_ICD_VENDORS");
 }

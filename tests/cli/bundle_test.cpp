@@ -71,7 +71,7 @@ TEST_F(BundleCommands, GiveTheRecordsThatTuneGives) {
   ASSERT_EQ(tune("t").exit_code, 0);
   ASSERT_EQ(schedules("a/records.json").size(), 6u);
   ASSERT_EQ(schedules("t/records.json").size(), 6u);
-  for (size_t i = 0; i < 3; ++i)  // of the first round: the second has learned of it
+  for (size_t i = 0; i < 3; ++i)  // only the first round: the second has learned from it
     EXPECT_EQ(schedules("a/records.json")[i], schedules("t/records.json")[i]);
   const ProgramRun again = measure("b", "a/records.json");
   EXPECT_EQ(again.exit_code, 0);

@@ -73,7 +73,7 @@ TEST_F(CudaCommands, MeasureABundleAsTuneMeasures) {
   ASSERT_EQ(tune(driver, "4", {}, "cuda --arch=sm_90").exit_code, 0);
   const std::vector<Record> by_tune = records(driver);
   ASSERT_GE(by_tune.size(), 4u);
-  for (size_t i = 0; i < 2; ++i) {  // of the first round: the second has learned of it
+  for (size_t i = 0; i < 2; ++i) {  // only the first round: the second has learned from it
     EXPECT_TRUE(by_bundle[i].result.ok()) << by_bundle[i].result.error_text;
     EXPECT_TRUE(by_bundle[i].result.clocks.has_value());
     EXPECT_EQ(by_bundle[i].decisions, by_tune[i].decisions);

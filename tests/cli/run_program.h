@@ -21,8 +21,8 @@ bool can_train();
 /// How the program is started.
 struct ProgramSettings {
   std::vector<std::string> environment = {};  // "NAME=VALUE", added to this process'
-  std::string out_file = "";                  // of its standard output; empty: it is kept
-  std::string first = "";                     // shell commands before it: "ulimit -v 100000"
+  std::string out_file = "";  // file that gets standard output; empty: `out` keeps it
+  std::string first = "";     // shell commands before it: "ulimit -v 100000"
 };
 
 /// A program that runs.

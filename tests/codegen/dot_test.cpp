@@ -15,7 +15,8 @@
 namespace pruner {
 namespace {
 
-constexpr const char* kTileTypes[] = {kOfBfloat16, "bits=16", kOfBytes, "bits=32"};  // by parts
+// "bits=" multiplies numbers in parts of narrower types.
+constexpr const char* kTileTypes[] = {kOfBfloat16, "bits=16", kOfBytes, "bits=32"};
 
 Target dot_target(int64_t vector_bytes) {
   Target target = test_target(vector_bytes);

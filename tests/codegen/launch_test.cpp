@@ -10,7 +10,7 @@ namespace pruner {
 namespace {
 
 using Launch = Artifact::Launch;
-constexpr int64_t kAll = INT64_MAX;  // of shared memory is declared
+constexpr int64_t kAll = INT64_MAX;  // all shared memory is declared
 
 TEST(PlanLaunches, SaysWhatEachKernelTakes) {
   EXPECT_EQ(plan_launches(gpu_matmul({}), "k", kAll),

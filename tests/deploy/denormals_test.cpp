@@ -112,7 +112,7 @@ TEST_F(Denormals, OfFloat16Stay) {
   const auto outputs = module->run(inputs);
   ASSERT_TRUE(outputs.ok()) << outputs.error().message();
   for (int64_t i = 0; i < 64; ++i) {
-    const double expected = static_cast<double>(i) * 0x1p-24;  // of 1e-6, i is 17
+    const double expected = static_cast<double>(i) * 0x1p-24;  // 1e-6 has i = 17
     EXPECT_EQ((*outputs)[0].get(i), expected) << i;
     EXPECT_EQ((*outputs)[1].get(i), expected) << i;
     EXPECT_EQ((*outputs)[2].get(i), 2 * expected) << i;

@@ -307,7 +307,7 @@ TEST(PlanMemory, PlacesPartsInTheWhole) {
   EXPECT_EQ(at(first), at(whole));
   EXPECT_EQ(at(second).index, at(whole).index + 64 * 4);
   EXPECT_GE(at(other).index, at(whole).index + 192 * 4);
-  EXPECT_EQ(at(read), at(whole));  // which dies there
+  EXPECT_EQ(at(read), at(whole));  // `whole` dies there
   EXPECT_EQ(plan.arena_bytes, (192 + 64) * 4);
 }
 

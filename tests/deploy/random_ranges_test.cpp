@@ -32,7 +32,7 @@
 namespace pruner {
 namespace {
 
-constexpr double kTolerance = 2e-4;  // of the greatest element
+constexpr double kTolerance = 2e-4;  // relative to the greatest element
 constexpr int64_t kShown = 100;      // models between two lines that say how far it is
 constexpr int64_t kCounted = 1000;   // models of which the refused ones are a twentieth at most
 constexpr std::string_view kRefused = "refused: ", kDetail = "pruner: debug: ";

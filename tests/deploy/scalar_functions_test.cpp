@@ -25,9 +25,9 @@ struct Function {
   std::string op;
   Real (*exact)(Real x, Real y);
   Attributes attributes = {};
-  bool two = false;      // of two numbers
-  double floor = 0;      // where the result is less, its error counts as if it were so much
-  double most_ulps = 4;  // of float32
+  bool two = false;      // the function takes two numbers
+  double floor = 0;      // smaller results count as this large in the error
+  double most_ulps = 4;  // bound in units of float32's last place
 };
 
 const Real kPi = std::acos(Real{-1});
@@ -38,7 +38,7 @@ Real elu(Real x, Real alpha, Real gamma = 1) {
 }
 Real softplus(Real x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 Real clamp(Real x, Real low, Real high) { return x < low ? low : x > high ? high : x; }
-Real number(double value) { return static_cast<float>(value); }  // as a file has it
+Real number(double value) { return static_cast<float>(value); }  // rounded as in a file
 Real greater(Real x, Real y) { return std::isnan(x) || x > y ? x : y; }
 Real less(Real x, Real y) { return std::isnan(x) || x < y ? x : y; }
 

@@ -95,7 +95,7 @@ TEST(Weights, StoresEqualContentsOnceAndSaysHowTheyArePacked) {
   EXPECT_TRUE(weights.packs_of(second, ValueId{1}).empty());
   const int64_t at = weights.offset_of(first, ValueId{0}, blocks);
   EXPECT_EQ(weights.packs_of(second, ValueId{1}), std::vector{blocks});
-  EXPECT_TRUE(weights.packs_of(second, ValueId{0}).empty());  // of another shape
+  EXPECT_TRUE(weights.packs_of(second, ValueId{0}).empty());  // the shape differs
   EXPECT_TRUE(weights.packs_of(second, ValueId{2}).empty());
   EXPECT_EQ(weights.offset_of(second, ValueId{1}, blocks), at);
   EXPECT_EQ(weights.bytes(), 128);

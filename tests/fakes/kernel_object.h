@@ -8,7 +8,7 @@ namespace fakes {
 struct ImageHeader {
   char magic[8];
   unsigned arch;
-  unsigned long long bytes;  // of the object that follows
+  unsigned long long bytes;  // size of the object that follows
 };
 inline constexpr char kImageMagic[] = "FAKECUB";
 
@@ -29,13 +29,13 @@ struct ThreadPlace {
 
 struct KernelTable {
   void (*run)(void** arguments);
-  int count;              // of the arguments
-  const unsigned* bytes;  // of each
+  int count;              // number of arguments
+  const unsigned* bytes;  // size of each argument
   const bool* is_pointer;
   unsigned max_threads;       // __launch_bounds__; 0: none given
   char *shared, *shared_end;  // its arrays in shared memory
   char* dynamic_shared;       // room for what a launch gives it beside them
 };
-inline constexpr unsigned kMostSharedBytes = 227 << 10;  // of a block, on any device
+inline constexpr unsigned kMostSharedBytes = 227 << 10;  // limit of a block on any device
 
 }  // namespace fakes

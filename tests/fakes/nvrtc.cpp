@@ -36,7 +36,7 @@ struct Program {
 
 struct Kernel {
   std::string name, threads;
-  size_t at;  // where its definition begins
+  size_t at;  // place at which its definition begins
 };
 
 std::string read(const fs::path& path) {

@@ -12,7 +12,7 @@
 namespace fakes {
 namespace {
 
-constexpr const char* kPrefix = FAKE_PREFIX;  // of this library's functions
+constexpr const char* kPrefix = FAKE_PREFIX;  // begins the names of this library's functions
 
 [[noreturn]] void refuse(const std::string& word, const char* why) {
   fprintf(stderr, "FAKE_CUDA: \"%s\": %s\n", word.c_str(), why);

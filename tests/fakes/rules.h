@@ -11,7 +11,7 @@ namespace fakes {
 
 struct Settings {
   int devices = 1;
-  std::vector<int> archs = {80};  // of each device; the last one of all that follow
+  std::vector<int> archs = {80};  // one per device; the last one holds for all further devices
   uint64_t memory_bytes = uint64_t{8} << 30;
   int version = 12040;
   int throttled_reads = 0;

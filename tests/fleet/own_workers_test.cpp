@@ -51,7 +51,7 @@ TEST(OwnWorkers, SeveralDevicesShareABatch) {
   const auto results = measurer->measure(task, some_candidates(task, 6), kFailedCost);
   ASSERT_TRUE(results.ok()) << results.error().message();
   ASSERT_EQ(results->size(), 6u);
-  std::map<int, int> runs;  // by worker
+  std::map<int, int> runs;  // key: worker
   for (const MeasureResult& result : *results) {
     EXPECT_TRUE(result.ok()) << result.error_text;
     ++runs[result.running.worker];

@@ -44,7 +44,7 @@ bool read_input(std::string_view bytes) {
   CHECK(again.ok() && workload_key(*again) == key) << printed;
   (void)flop_count(*dag);
   (void)traffic_bytes(*dag);
-  if (!check_accesses(*dag).ok()) return false;  // as who reads a file asks
+  if (!check_accesses(*dag).ok()) return false;  // readers of files ask this, too
   if (!is_small(*dag)) return true;
   Rng rng(1);
   const Task task = make_task(*dag, test_target(), "fuzzed");

@@ -87,7 +87,7 @@ inline void mutate(google::protobuf::Message& root, Rng& rng) {
     case FieldDescriptor::CPPTYPE_STRING: {
       std::string text;
       const auto [other, texts] = any();
-      if (texts->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {  // as names have to be
+      if (texts->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {  // names have to be UTF-8 strings
         const Reflection& from = *other->GetReflection();
         text = texts->is_repeated()
                    ? from.GetRepeatedString(

@@ -79,8 +79,8 @@ TEST(ExtractTasks, Resnet50HasTheReferences27) {
 struct TensetTask {
   int weight;
   bool winograd;
-  Ints
-      extents;  // of inputs and output, as the key has them, but sorted: an Add may be turned round
+  Ints extents;  // extents of inputs and output in the key's order, but sorted: an Add may be
+                 // turned round
 };
 
 Ints sorted_extents(const Json& key) {

@@ -20,7 +20,7 @@ enum class WarpPlant {
   kNoCommit,
   kNoBarrier,
   kTooFewStages,
-  kOverwrites,  // what other threads read, with no barrier between
+  kOverwrites,  // overwrites elements that other threads read, with no barrier between
   kPastEnd
 };
 

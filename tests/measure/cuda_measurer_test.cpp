@@ -160,7 +160,7 @@ TEST(CudaMeasurer, TakesTurnsWithCopiesOfConstantsThatComeFromMemory) {
     const FakeCuda driver("arch=80");
     MeasureOptions options = quick();
     options.weights_from = from;
-    const Measured measured = measure_some(2, options, task);  // which share the copies
+    const Measured measured = measure_some(2, options, task);  // both share the copies
     EXPECT_TRUE(measured.results.ok() && measured.failed.empty());
     EXPECT_EQ(driver.lines("VIOLATION"), "");
     const std::string lines = driver.lines("cuMemAlloc");

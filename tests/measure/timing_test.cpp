@@ -65,7 +65,7 @@ TEST(Timing, SaysThatThereWasNoQuietMoment) {
   Replay replay{{-1.5, -1.2, -2, -5, 1.2, -1.3, -3}};
   const Timing timing = time_repeats(std::ref(replay), {});
   EXPECT_TRUE(timing.disturbed);
-  EXPECT_EQ(timing.costs_s.size(), 15u);  // of 60
+  EXPECT_EQ(timing.costs_s.size(), 15u);  // a quarter of 60
   EXPECT_EQ(timing.costs_s[0], 1.2);
   EXPECT_EQ(timing.costs_s[2], 1.3);
 }

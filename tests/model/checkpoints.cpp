@@ -73,7 +73,7 @@ ModelWeights formula_weights(const Architecture& architecture) {
     weights.scale[Input::kDataflow].push_back(static_cast<float>(32 + i % 5));
   for (const WeightSpec& spec : tensor_specs(weights))
     weights.tensors[spec.name] = {.shape = published_shape(spec), .values = {}};
-  int64_t number = 0;  // of the tensor, by name
+  int64_t number = 0;  // number of the tensor in alphabetical order
   for (auto& [name, tensor] : weights.tensors) {
     int64_t count = 1;
     for (const int64_t extent : tensor.shape) count *= extent;

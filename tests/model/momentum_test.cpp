@@ -53,7 +53,7 @@ TEST(MomentumAdaptation, WidensScalesWithoutChangingTheSiameseNetwork) {
     return most;
   };
   EXPECT_LT(moved(false), 1e-3f);
-  EXPECT_GT(moved(true), 0.01f);  // as released
+  EXPECT_GT(moved(true), 0.01f);  // the released code moves, too
 }
 
 }  // namespace

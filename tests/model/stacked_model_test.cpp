@@ -60,7 +60,7 @@ double accuracy(CostModel& draft, std::unique_ptr<CostModel> learned, int rounds
 TEST(StackedModel, FollowsTheOneThatForetoldWhatWasMeasured) {
   const auto right = [](const Candidate& c) { return 1 / cost_s(c); };
   const auto wrong = [](const Candidate& c) { return std::exp(noise(c, 77)); };
-  const auto learned = [&](const auto& score) {  // of any scale
+  const auto learned = [&](const auto& score) {  // the score may have any scale
     return std::make_unique<Fixed>([&](const Candidate& c) { return 30 * std::log(score(c)) - 5; });
   };
   Fixed good(right), bad(wrong);

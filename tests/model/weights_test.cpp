@@ -97,7 +97,7 @@ TEST(ModelWeights, OfUnitsAreZerosInWhatKnowsNothingOfThem) {
 TEST(ModelWeights, AreReadBackWhateverTheLengthOfTheirHeader) {
   const std::string path = own_path("header.safetensors");
   ModelWeights written = random_weights(kTenSetMlp, 1);
-  std::set<uint8_t> first_bytes;  // of a length that is a multiple of 8
+  std::set<uint8_t> first_bytes;  // lengths that are multiples of 8 begin with these bytes
   for (int i = 0; i < 256; i += 8) {
     written.mode.assign(static_cast<size_t>(i), 'm');
     ASSERT_TRUE(save_weights(path, written).ok());

@@ -31,9 +31,9 @@
 namespace pruner {
 namespace {
 
-constexpr int kCandidates = 50;      // of a task, shared by its sketches
-constexpr int kAttempts = 100'000;   // of a sketch, after which fewer have to do
-constexpr double kTolerance = 1e-5;  // of sums of scores, relative
+constexpr int kCandidates = 50;      // candidates per task, shared by its sketches
+constexpr int kAttempts = 100'000;   // attempts per sketch, after which fewer candidates have to do
+constexpr double kTolerance = 1e-5;  // relative error of sums of scores
 
 /// Beside kSmallOperators: operators of networks at their sizes.
 constexpr const char* kNetworkOperators[] = {

@@ -33,7 +33,7 @@ constexpr const char* kOperators[] = {"matmul 7 13 11",
                                       "sum 5 37",
                                       "softmax 4 19",
                                       "layernorm 5 48"};
-constexpr int64_t kSharedBytes = 32 << 10;  // of the simulated device
+constexpr int64_t kSharedBytes = 32 << 10;  // shared memory of the simulated device
 
 void add_candidates(const std::string& op, std::vector<NamedProgram>& programs) {
   const Space space = make_space(operator_task(op, *parse_target("opencl", 0)));

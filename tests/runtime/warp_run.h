@@ -31,7 +31,7 @@ inline std::vector<Tensor> run_warps(const Program& program, const Target& targe
 
 /// Expects every instruction that devices of `target` have to multiply exactly.
 inline void expect_warps_multiply(const Target& target) {
-  const int capability = std::atoi(target.gpu.arch.c_str() + 3);  // of "sm_80"
+  const int capability = std::atoi(target.gpu.arch.c_str() + 3);  // 80 in "sm_80"
   for (const NamedMatmul& p : warp_matmuls()) {
     if (p.matmul.instruction->oldest > capability) continue;
     SCOPED_TRACE(p.name);

@@ -13,7 +13,7 @@ TEST(MutateAsPublished, ChangesOneSplitOrOneOtherDecision) {
   const Task task = operator_task("conv2d 1 64 56 56 64 3 3 padding=1 +bias +relu");
   const Space space = make_space(task);
   Rng rng(0);
-  std::map<bool, int> changed;  // by whether it is of the tile-size rule
+  std::map<bool, int> changed;  // key: whether the tile-size rule changed the candidate
   int legal = 0, applied = 0;
   for (int i = 0; i < 2000; ++i) {
     const Candidate parent = sample(space, rng);

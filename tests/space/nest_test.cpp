@@ -171,7 +171,7 @@ TEST(Nest, ComputesAContractionInsideThePoolingThatReadsIt) {
     EXPECT_EQ(computed.parallel_loops, 0);
     const NestStage& pooling = nest.of(conv->at);
     for (const int axis : {1, 2}) {
-      int64_t rows = 1;  // of the pooling that one visit serves
+      int64_t rows = 1;  // rows of the pooling that one visit serves
       for (size_t l = static_cast<size_t>(computed.depth); l < pooling.loops.size(); ++l) {
         const NestLoop& loop = pooling.loops[l];
         if (loop.axis == axis) rows += (loop.extent - 1) * loop.step;

@@ -64,7 +64,7 @@ int nearest(const Format& t, double value) {
     const double here = std::fabs(size - at);
     if (here < there || (here == there && code % 2 == 0)) best = code;
   }
-  const double half = greatest + last_step / 2;  // from here on the next code would be meant
+  const double half = greatest + last_step / 2;  // larger numbers round to the next code
   const int last = best;
   const bool odd = last % 2 != 0;
   return std::fabs(value) > half || (std::fabs(value) == half && odd) ? -1 : best;

@@ -13,7 +13,7 @@ TEST(OperationCounts, TellsFloatsFromIndices) {
   EXPECT_EQ(counts[Operation::kFloatAddSub], 1);
   EXPECT_EQ(counts[Operation::kFloatMul], 1);
   EXPECT_EQ(counts[Operation::kFloatCompare], 1);
-  EXPECT_EQ(counts[Operation::kIntAddSub], 3);  // of the index, for each load
+  EXPECT_EQ(counts[Operation::kIntAddSub], 3);  // the index of each load takes one
   EXPECT_EQ(counts[Operation::kIntMul], 3);
   EXPECT_EQ(counts.float_arithmetic(), 2);
   EXPECT_EQ(counts.float_operations(), 3);

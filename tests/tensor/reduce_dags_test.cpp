@@ -19,7 +19,7 @@ Tensor result(const std::vector<int64_t>& shape, const Values& values, Add add) 
   return interpret(dag, std::vector{tensor_of(shape, values)})[0];
 }
 
-const Values kSix = {1, 5, 3, 4, 2, 6};  // of [2, 3]
+const Values kSix = {1, 5, 3, 4, 2, 6};  // the shape is [2, 3]
 
 Tensor reduced(std::vector<int64_t> axes, bool keep, ReduceKind kind) {
   return result({2, 3}, kSix, [&](auto& b, auto x) { return add_reduce(b, x, axes, keep, kind); });

@@ -73,7 +73,7 @@ TEST(NearestSchedules, SayNothingOfInstructionsThatTheirMachineLacks) {
   const Task task = operator_task(op, target);
   const Space space = make_space(task);
   EXPECT_FALSE(NearestSchedules({plain.record}).find(task, space).has_value());
-  plain.record.device = device_fingerprint(target);  // where both were to be had
+  plain.record.device = device_fingerprint(target);  // both programs were to be had there
   const auto found = NearestSchedules({plain.record}).find(task, space);
   ASSERT_TRUE(found.has_value());
   EXPECT_TRUE(found->same_task);

@@ -62,7 +62,7 @@ TEST_F(CudaWarpCandidates, Compile) {
       SCOPED_TRACE(std::string(row.arch) + " " + row.op + " " + print(space, candidate));
       const Result<Program> program = lower(space, candidate, "k");
       ASSERT_TRUE(program.ok()) << program.error().message();
-      int64_t shared = 0, over = 0;  // of the one kernel that has any
+      int64_t shared = 0, over = 0;  // bytes of the one kernel that has any
       for (const Buffer& buffer : program->buffers)
         if (buffer.scope == Scope::kShared) (buffer.over ? over : shared) += buffer.bytes();
       const Result<Artifact> artifact = compile(*program, task.target, "k");

@@ -23,7 +23,7 @@ bool matmul(GraphMaker& m) {
   if (!m.real(x) && dtype_bytes(m.dtype(x)) < 4) return false;
   const Ints of = m.shape_of(x);
   Ids operands;
-  if (of.size() >= 2 && m.one_in(3)) {  // from the left
+  if (of.size() >= 2 && m.one_in(3)) {  // multiplies by the left side
     Ints shape(of.begin(), of.end());
     shape[shape.size() - 1] = of[of.size() - 2];
     shape[shape.size() - 2] = m.extent();

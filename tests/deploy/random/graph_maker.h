@@ -14,7 +14,7 @@ namespace pruner {
 using Ints = std::vector<int64_t>;
 using Ids = std::vector<ValueId>;
 
-inline constexpr int64_t kMostElements = 4000;  // of a tensor
+inline constexpr int64_t kMostElements = 4000;  // bound on one tensor
 
 /// What is known of a value beside its type.
 struct Facts {

@@ -11,7 +11,7 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kMostLength = 2000;  // of a tensor between two steps
+constexpr int64_t kMostLength = 2000;  // bound on a tensor between two steps
 constexpr int64_t kShapes = 300;
 constexpr int64_t kFar = int64_t{1} << 31;  // an end of a Slice that takes all
 

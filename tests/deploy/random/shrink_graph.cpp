@@ -5,7 +5,7 @@
 
 namespace pruner {
 
-static constexpr double kShare = 1e-3;  // of a value, that rounding may change
+static constexpr double kShare = 1e-3;  // share of a value that rounding may change
 
 // Drops the nodes that no output needs and the inputs that no node reads.
 static void drop_unread(Graph& graph) {

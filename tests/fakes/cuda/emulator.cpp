@@ -36,7 +36,7 @@ using Copies = std::vector<Copy>;
 
 struct Fiber {
   State state = State::kReady;
-  int line = 0;  // of the barrier
+  int line = 0;  // line of the barrier
   bool begun = false;
   Place at;
   ucontext_t start;
@@ -75,7 +75,7 @@ class Block {
   Fiber* running_ = nullptr;
   const KernelTable* kernel_ = nullptr;
   void** arguments_ = nullptr;
-  std::string problem_;  // of the thread that ran last
+  std::string problem_;  // problem of the thread that ran last
 };
 
 Block* current = nullptr;

@@ -38,7 +38,7 @@ class DeviceMemory {
     size_t page_bytes;  // all of those
     bool live;
   };
-  std::map<uint64_t, Block> blocks_;  // by address
+  std::map<uint64_t, Block> blocks_;  // key: address
   size_t used_bytes_ = 0, count_ = 0;
 };
 

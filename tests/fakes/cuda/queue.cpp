@@ -10,7 +10,7 @@
 namespace fakes {
 namespace {
 
-constexpr double kLeast_s = 1e-6;  // of any operation
+constexpr double kLeast_s = 1e-6;  // shortest time of an operation
 
 double cpu_now_s() {
   timespec now;

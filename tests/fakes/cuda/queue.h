@@ -21,7 +21,7 @@ struct Operation {
 
 struct Capture {
   int mode;
-  int thread;  // that began it
+  int thread;  // the thread that began the operation
   std::vector<Operation> operations;
   bool valid = true;
 };

@@ -106,7 +106,7 @@ struct Context {
   Table<Function> functions;
   Table<Graph> graphs, graph_execs;
 
-  double clock_s = 0;  // what the device has spent
+  double clock_s = 0;  // time that the device has spent
   int64_t last_number = 0;
   double started_s = 0;
 
@@ -127,7 +127,7 @@ struct Driver {
     Context* context;
     bool pushed;
   };
-  std::map<int, std::vector<Entry>> stacks;  // of each thread
+  std::map<int, std::vector<Entry>> stacks;  // key: thread
 
   static Driver& get();
   Context* context(const void* handle) const;

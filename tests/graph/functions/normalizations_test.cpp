@@ -47,8 +47,8 @@ TEST(BatchNormalization, TrainsWithTheStatisticsOfItsData) {
   ASSERT_TRUE(append_call(graph, node).ok());
   const std::vector<Tensor> found = run_graph(graph, {data});
   expect_near(found[0], floats({2, 2, 1}, {-2, 4, 2, 6}));
-  expect_near(found[1], floats({2}, {3.5, 5}));   // of means 2 and 20
-  expect_near(found[2], floats({2}, {1, 26.5}));  // of variances 1 and 100
+  expect_near(found[1], floats({2}, {3.5, 5}));   // means are 2 and 20
+  expect_near(found[2], floats({2}, {1, 26.5}));  // variances are 1 and 100
 }
 
 TEST(MeanVarianceNormalization, IsOverBatchAndSpaceUnlessTold) {

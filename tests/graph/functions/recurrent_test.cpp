@@ -124,7 +124,7 @@ TEST(Recurrent, LoopsGiveWhatTheirStepsDo) {
     const char* op;
     int64_t hidden;
     Attributes attributes;
-    std::set<size_t> inputs;  // that are there: 3 B, 4 lengths, 5 h, 6 c, 7 P
+    std::set<size_t> inputs;  // optional inputs that are there: 3 B, 4 lengths, 5 h, 6 c, 7 P
     DType dtype = DType::kFloat32;
   };
   const auto text = [](const char* value) { return Attribute(std::string(value)); };

@@ -88,7 +88,7 @@ constexpr Published kPublished[] = {
     {"vgg_16", 224, 138'357'544, 15.470},
     {"vit", 224, 86'567'656, 17.564},
     {"vit_pruner", 256, 54'630'376, 0},
-    {"whisper_tiny", 1500, 37'184'640 - 29'552'256, 0},  // of the decoder
+    {"whisper_tiny", 1500, 37'184'640 - 29'552'256, 0},  // the decoder is left out
     {"wide_resnet_50", 224, 68'883'240, 11.398},
 };
 
@@ -153,7 +153,7 @@ TEST(Networks, FollowTheirOptions) {
       EXPECT_EQ(input.shape, (Ints{2, 80, 32}));
     } else if (name == "r3d_18") {
       EXPECT_EQ(input.shape, (Ints{2, 3, 16, 64, 64}));
-    } else if (name == "resnet3d_18") {  // as TenSet has it
+    } else if (name == "resnet3d_18") {  // TenSet's form
       EXPECT_EQ(input.shape, (Ints{2, 3, 64, 64, 16}));
     } else if (name != "dcgan") {
       EXPECT_EQ(input.shape, (Ints{2, 3, 64, 64}));

@@ -199,7 +199,7 @@ TEST(ImportOnnx, TakesAHundredThousandNodes) {
   EXPECT_EQ(graph->nodes.size(), 100000u);
   const Result<Partition> cut = partition(*std::move(graph), Target{});
   ASSERT_TRUE(cut.ok());
-  EXPECT_EQ(cut->groups.size(), 1563u);  // of 64 nodes
+  EXPECT_EQ(cut->groups.size(), 1563u);  // 64 nodes make so many kernels
   std::set<std::string> keys;
   for (const Group& group : cut->groups) keys.insert(group.key);
   EXPECT_LE(keys.size(), 4u) << "a group for each place in the pattern, and the rest";

@@ -10,13 +10,13 @@ struct Spelling {
   bool div = false, scaled_first = false, bias = false, causal = false, late = false;
   bool mask = false, mask_input = false;
   bool by_positions = false;          // slices of one projection
-  bool queries_by_positions = false;  // of a projection; keys and values are caches
+  bool queries_by_positions = false;  // queries are a projection; keys and values are caches
   double hidden = std::numeric_limits<float>::lowest();
   Sharing sharing = Sharing::kNone;
-  bool factors_scaled = false;  // as torch.nn.functional.scaled_dot_product_attention is exported
+  bool factors_scaled = false;  // the export of torch.nn.functional.scaled_dot_product_attention
   bool causal_bias = false;     // 0 and what is lower than any score
-  bool two_biases = false;      // of positions, and a mask's
-  bool nan_is_zero = false;     // of queries that see nothing, as torch exports it
+  bool two_biases = false;      // one bias for positions and one for the mask
+  bool nan_is_zero = false;     // queries that see nothing give 0: torch's export
 };
 
 constexpr int64_t kBatch = 2, kHeads = 4, kWidth = 5;

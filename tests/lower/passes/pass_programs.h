@@ -25,7 +25,7 @@ inline std::vector<Tensor> results_of(const Program& program, const Program& pla
     for (int64_t e = 0; buffer.dtype == DType::kInt8 && e < arg.num_elements(); ++e)
       arg.set_int(e, rng.below(256) - 128);
     PackSpec packed = program[id].pack;
-    packed.transform = {};  // of what is drawn
+    packed.transform = {};  // the drawn constants are not transformed
     if (packed.order != buffer.pack.order) arg = pack(arg, packed);
   }
   const Result<Unit> sound = verify(program);

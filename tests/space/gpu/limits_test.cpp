@@ -246,7 +246,7 @@ std::set<std::vector<int32_t>> legal_candidates(const Space& space, SketchId id)
   Candidate candidate = decided(space, id.value, {});
   for (size_t d = 0; d < decisions.size();) {
     if (is_legal(space, candidate)) legal.insert(candidate.decisions);
-    for (d = 0; d < decisions.size(); ++d) {  // as an odometer
+    for (d = 0; d < decisions.size(); ++d) {  // counts like an odometer
       at[d] = (at[d] + 1) % decisions[d].drawn().size();
       candidate.decisions[d] = decisions[d].drawn()[at[d]];
       if (at[d] != 0) break;
