@@ -15,6 +15,10 @@ RULES = [
      "chance enters as an Rng& (support/rng.h)"),
     (r"\bsystem\(", r"^src/", "start a process with its arguments, without a shell"),
 ]
+# A comment that begins so is a fragment whose subject is left out.
+FRAGMENT = r"(?:of|that|what|where|which|as|by|from|for)\b"
+BEHIND_CODE = re.compile(rf"\S.*(?://|/\*) {FRAGMENT}")
+ALONE = re.compile(rf"^\s*(?:///?|/\*) {FRAGMENT}", re.IGNORECASE)
 FILE_NAME = re.compile(r"(^|_)(utils?|manager|helpers?|info)\b")
 
 
@@ -25,11 +29,18 @@ def code_of(line):
 
 
 def slips(path, text):
+    previous = ""
     for number, line in enumerate(text.splitlines(), 1):
         code = code_of(line)
         for pattern, where, instead in RULES:
             if re.search(where, path) and re.search(pattern, code):
                 yield f"{path}:{number}: {line.strip()}  <- {instead}"
+        in_string = line.count('"', 0, max(line.find("// "), 0)) % 2 == 1
+        begins = not in_string and BEHIND_CODE.search(line) and not re.match(r"\s*(//|/\*|\*)", line)
+        if begins or (re.match(r"(src|include|plugins)/", path) and ALONE.search(line)
+                      and not previous.lstrip().startswith("//")):
+            yield f"{path}:{number}: {line.strip()}  <- a comment names its subject first"
+        previous = line
     name = path.rsplit("/", 1)[-1]
     if FILE_NAME.search(name.split(".")[0]):
         yield f"{path}: a name that says nothing; call it after its one main thing"

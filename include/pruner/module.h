@@ -28,19 +28,19 @@ typedef struct {
   int64_t bytes; /* to and from memory: inputs and weights read once, outputs written once */
 } PrunerKernelSpec;
 
-/* What an instance can run: the network, or parts of it that share weights and states, as "prefill"
-   and "decode" of a language model. */
+/* A phase that an instance can run: the network, or a part of it. Phases share weights and states,
+   such as "prefill" and "decode" of a language model. */
 typedef struct {
-  const char* name; /* "main" where there is one alone */
+  const char* name; /* "main" if there is only one phase */
   int64_t num_inputs;
   const PrunerTensorSpec* inputs;
   int64_t num_outputs;
   const PrunerTensorSpec* outputs;
-  int64_t first_kernel; /* of pruner_module_kernel() */
+  int64_t first_kernel; /* index for pruner_module_kernel() */
   int64_t num_kernels;
 } PrunerPhase;
 
-/* A dimension that may differ from run to run, as "batch" or "seq"; both ends included. */
+/* A dimension that may differ from run to run, such as "batch" or "seq"; both ends are included. */
 typedef struct {
   const char* name;
   int64_t min, max;
@@ -59,7 +59,7 @@ void pruner_module_destroy(PrunerModule* module);
 /* Why the last pruner_module_create or run of this thread failed. */
 const char* pruner_module_error(void);
 
-/* The phases; what takes no number of one is of the first. */
+/* The phases; functions without a phase's number are of the first phase. */
 int32_t pruner_module_num_phases(void);
 const PrunerPhase* pruner_module_phase(int32_t index);
 
@@ -79,8 +79,8 @@ int32_t pruner_module_threads(const PrunerModule* module);
    floating-point mode is the same afterwards. 0: done; else see pruner_module_error. */
 int32_t pruner_module_run(PrunerModule* module, const void* const* inputs, void* const* outputs);
 
-/* The same of a phase. `seconds`: NULL, or those that each of its kernels took, of a profiled run.
- */
+/* Runs a phase like pruner_module_run(). `seconds` is NULL, or takes the seconds of each of the
+   phase's kernels in a profiled run. */
 int32_t pruner_module_run_phase(PrunerModule* module,
                                 int32_t phase,
                                 const void* const* inputs,
@@ -120,8 +120,8 @@ int32_t pruner_module_kernels_at(int32_t phase,
    the data decide none, the dims are those of the specs or of pruner_module_shapes(). */
 int32_t pruner_module_output_dims(const PrunerModule* module, int64_t* dims);
 
-/* What an instance keeps from run to run, of all phases: zeros at first and after a reset. To save
-   one, or to go on from a saved one, it is copied. Between runs; 0: done. */
+/* The states that an instance keeps from run to run, of all phases: zeros at first and after a
+   reset. A state is copied, between runs, to save it or to go on from a saved state. 0: done. */
 int32_t pruner_module_num_states(void);
 const PrunerTensorSpec* pruner_module_state(int32_t index);
 int32_t pruner_module_read_state(const PrunerModule* module, int32_t index, void* to);
@@ -131,15 +131,15 @@ int32_t pruner_module_reset(PrunerModule* module);
 /* Kernels in execution order, phase after phase, for profiles. */
 int32_t pruner_module_num_kernels(void);
 const PrunerKernelSpec* pruner_module_kernel(int32_t index);
-/* What a kernel multiplies with: "float32" and the like, or a unit for narrow numbers, "bfloat16",
-   "int8" or "int8_alike" of vectors, "bfloat16_tile", "float16_tile" or "int8_tile"; "": not known.
- */
+/* The arithmetic of a kernel's products: "float32" and the like, or a unit for narrow numbers.
+   Units are "bfloat16", "int8" or "int8_alike" of vectors, "bfloat16_tile", "float16_tile" or
+   "int8_tile". "": not known. */
 const char* pruner_module_kernel_precision(int32_t index);
 /* How the kernels were checked when the module was compiled: "checked", or "not checked: " and why.
    A check runs a kernel once and compares it with a reference. */
 const char* pruner_module_checked(void);
-/* Whose results quantized operators have where two differ: "onnx", or "ort" of a module that was
-   compiled with --numerics ort. */
+/* The rounding of quantized operators: "onnx", or "ort" if the module was compiled with --numerics
+   ort. */
 const char* pruner_module_numerics(void);
 int32_t pruner_module_run_profiled(PrunerModule* module,
                                    const void* const* inputs,

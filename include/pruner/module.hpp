@@ -48,29 +48,29 @@ class Module {
   const PrunerKernelSpec& kernel(int i) const { return *api_.kernel(i); }
   const char* kernel_precision(int i) const { return api_.kernel_precision(i); }
 
-  /// What can be run beside phase 0, over the same weights and states.
+  /// Return the phases, which run over the same weights and states; phase 0 is the default.
   int num_phases() const { return api_.num_phases(); }
   const PrunerPhase& phase(int i) const { return *api_.phase(i); }
-  /// -1: there is no phase of that name.
+  /// Returns the phase of that name; -1 if there is none.
   int find_phase(const std::string& name) const {
     for (int i = 0; i < num_phases(); ++i)
       if (phase(i).name == name) return i;
     return -1;
   }
 
-  /// What the instance keeps from run to run.
+  /// Return, read and write the states that the instance keeps from run to run.
   int num_states() const { return api_.num_states(); }
   const PrunerTensorSpec& state(int i) const { return *api_.state(i); }
   bool read_state(int i, void* to) const { return api_.read_state(instance_, i, to) == 0; }
   bool write_state(int i, const void* from) { return api_.write_state(instance_, i, from) == 0; }
-  /// All states are zeros again.
+  /// Makes all states zeros again.
   void reset() { api_.reset(instance_); }
 
   /// Runs the network on dense row-major tensors in the order of the specs; false: see error().
   bool run(const void* const* inputs, void* const* outputs) {
     return run_phase(0, inputs, outputs);
   }
-  /// The same of a phase; `seconds`: null, or those that each of its kernels took.
+  /// Runs a phase; `seconds` is null, or takes the seconds of each of the phase's kernels.
   bool run_phase(int phase,
                  const void* const* inputs,
                  void* const* outputs,
@@ -82,11 +82,11 @@ class Module {
     return run_phase(0, inputs, outputs, seconds);
   }
 
-  /// The dimensions of a module that was compiled with --dim; the specs are of their greatest.
+  /// Return the dimensions of a module compiled with --dim; the specs are of the greatest extents.
   int num_symbols() const { return api_.num_symbols == nullptr ? 0 : api_.num_symbols(); }
   const PrunerSymbol& symbol(int i) const { return *api_.symbol(i); }
-  /// The dims of all inputs and of all outputs where the symbols have these extents, and the other
-  /// way round; false: see error(). Of a module with symbols, as what follows.
+  /// shapes() gives the dims of all inputs and outputs at these extents of the symbols, extents()
+  /// the reverse; false: see error(). This and what follows is for modules with symbols.
   bool shapes(int phase, const int64_t* extents, int64_t* inputs, int64_t* outputs) const {
     return api_.shapes(phase, extents, inputs, outputs) == 0;
   }
@@ -100,28 +100,28 @@ class Module {
                   double* seconds = nullptr) {
     return api_.run_shaped(instance_, phase, extents, inputs, outputs, seconds) == 0;
   }
-  /// Which of the kernels run there.
+  /// Gives the kernels that run at these extents.
   bool kernels_at(int phase, const int64_t* extents, int64_t* first, int64_t* count) const {
     return api_.kernels_at(phase, extents, first, count) == 0;
   }
 
-  /// pruner_module_output_dims(); false: the data decide no extents.
+  /// Calls pruner_module_output_dims(); false: the data decide no extents.
   bool output_dims(int64_t* dims) const {
     return api_.output_dims != nullptr && api_.output_dims(instance_, dims) == 0;
   }
 
-  /// How the kernels were checked when the module was compiled: "checked", or "not checked: " and
-  /// why; "": the module is of an older version, which does not say it.
+  /// Returns "checked", or "not checked: " and why, from the compilation; "": the module is of
+  /// an older version, which does not say it.
   const char* checked() const { return api_.checked == nullptr ? "" : api_.checked(); }
   /// pruner_module_numerics(): "onnx" or "ort"; "": the module is of an older version.
   const char* numerics() const { return api_.numerics == nullptr ? "" : api_.numerics(); }
 
-  /// pruner_module_time_kernels(); false: see error().
+  /// Calls pruner_module_time_kernels(); false: see error().
   bool time_kernels(double* seconds) {
     return api_.time_kernels != nullptr && api_.time_kernels(instance_, seconds) == 0;
   }
 
-  /// Why the last of these of this thread was not done.
+  /// Returns why the last failed call of this thread failed.
   const char* error() const { return api_.error(); }
 
  private:
@@ -140,7 +140,7 @@ class Module {
     if (function == nullptr && missing_ == nullptr) missing_ = name;
   }
 
-  /// Of a module of version 3.
+  /// Finds the functions of a module of version 3, which has no table.
   void find_functions() {
     find(api_.create, "pruner_module_create");
     find(api_.destroy, "pruner_module_destroy");
@@ -159,7 +159,7 @@ class Module {
     find(api_.kernel_precision, "pruner_module_kernel_precision");
   }
 
-  /// "" or what is wrong.
+  /// Opens the module; returns "" or the problem.
   std::string open(const std::string& path, int threads) {
     // A bare file name would be searched on the library path.
     const std::string file = path.find('/') == std::string::npos ? "./" + path : path;

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Of what precedes it in the file: its bytes, and two sums of its 64-bit words. */
+/* The checksum of the bytes before it in a file: their number, two sums of their 64-bit words. */
 typedef struct {
   char magic[8];
   uint64_t bytes, sum, place_sum;

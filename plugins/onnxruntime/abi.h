@@ -11,7 +11,7 @@ namespace pruner::ort {
 
 inline constexpr uint32_t kApiVersion = 23;
 
-// What ONNX Runtime owns and we only point to.
+// Types that ONNX Runtime owns and we only point to.
 struct Status;
 struct Value;  // a tensor
 struct TypeInfo;
@@ -224,10 +224,10 @@ struct EditorApi {
                          Node** node);
 };
 
-// What a provider implements: structs of functions, each with the version that it was made for
-// first, so that ONNX Runtime reads no field that came later. Null: not implemented.
+// A provider implements these structs of functions. Each begins with the version that it was made
+// for, so that ONNX Runtime reads no field that came later. Null: not implemented.
 
-/// How a fused node is computed.
+/// Holds the functions that compute a fused node.
 struct NodeCompute {
   uint32_t version = kApiVersion;
   Status* (*create_state)(NodeCompute* self, ComputeContext* context, void** state) = nullptr;

@@ -1,4 +1,4 @@
-// Calls of ONNX Runtime as values: what fails is an Error, what it writes is returned.
+// Calls of ONNX Runtime as values: a failure is an Error, a written result is returned.
 #pragma once
 
 #include <string>
@@ -22,19 +22,19 @@ class Calls {
     api_->release_status(status);
     return error;
   }
-  /// Null, or the error as ONNX Runtime has it.
+  /// Returns null, or the error in ONNX Runtime's form.
   Status* status(const Result<Unit>& result, ErrorCode code = ErrorCode::kEpFail) const {
     return result.ok() ? nullptr : api_->create_status(code, result.error().message().c_str());
   }
 
-  /// What a function writes to its last argument: get<T>(api->node_get_name, node).
+  /// Returns the value that a function writes last: get<T>(api->node_get_name, node).
   template <typename T, typename... Params, typename... Args>
   Result<T> get(Status* (*function)(Params...), Args... args) const {
     T value{};
     TRY(check(function(args..., &value)));
     return value;
   }
-  /// What a function lists, once `count` has said how much.
+  /// Returns the list that a function writes; `count` gives its length.
   template <typename T, typename Owner>
   Result<std::vector<T>> list(Status* (*count)(const Owner*, size_t*),
                               Status* (*function)(const Owner*, T*, size_t),
@@ -44,7 +44,7 @@ class Calls {
     TRY(check(function(owner, values.data(), size)));
     return values;
   }
-  /// A session's entry, `fallback` where it has none.
+  /// Returns a session's entry, `fallback` if the session has none.
   Result<std::string> config(const SessionOptions* options,
                              const std::string& key,
                              const std::string& fallback = "") const {
@@ -57,7 +57,7 @@ class Calls {
     text.resize(bytes > 0 ? bytes - 1 : 0);  // counts the 0 behind it
     return text;
   }
-  /// The names of the session's entries that begin with `prefix`, without it.
+  /// Returns the names of the session's entries that begin with `prefix`, without the prefix.
   Result<std::vector<std::string>> config_names(const SessionOptions* options,
                                                 const std::string& prefix) const {
     KeyValues* pairs = nullptr;

@@ -126,7 +126,7 @@ void Instances::give_back(Module module) {
 
 namespace {
 
-// What a module depends on, as a file name.
+// Makes a file name of everything that a module depends on.
 class Key {
  public:
   Key() { XXH3_128bits_reset(state_.get()); }
@@ -136,7 +136,7 @@ class Key {
     XXH3_128bits_update(state_.get(), data, bytes);
   }
   void add(const std::string& text) { add(text.data(), text.size()); }
-  // A file by its size and time.
+  // Adds a file by its size and time.
   void add_file(const std::string& path) {
     struct stat found = {};
     stat(path.c_str(), &found);

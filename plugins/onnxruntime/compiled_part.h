@@ -18,8 +18,8 @@ namespace pruner::ort {
 /// module of one file; the library is unloaded with the last session.
 class Instances {
  public:
-  /// Returns the one of the file that is open already, or opens the file. An error of a file that
-  /// is no module of this machine. A file that is written anew is another one.
+  /// Returns the open module of the file, or opens the file; an error if the file is no module of
+  /// this machine. A file that is written anew is another file.
   static Result<std::shared_ptr<Instances>> open(const std::string& path, int threads);
   ~Instances();
 
@@ -41,12 +41,12 @@ class Instances {
 /// threads.
 class CompiledPart {
  public:
-  /// A part of a graph, compiled at once: with the shapes that are known, and of the others those
-  /// of the settings' dims or a guess, which shows that it can be compiled.
+  /// Compiles a part of a graph at once, with the known shapes; unknown extents are those of the
+  /// settings' dims or a guess. This shows that the part can be compiled.
   static Result<std::shared_ptr<CompiledPart>> make(const GraphText& graph,
                                                     const Part& part,
                                                     const Settings& settings);
-  /// A module that was made before; of a file, or of its bytes.
+  /// Load a module that was made before, from a file or from its bytes.
   static Result<std::shared_ptr<CompiledPart>> load(const std::string& path,
                                                     const Settings& settings);
   static Result<std::shared_ptr<CompiledPart>> load_bytes(const std::string& bytes,
@@ -54,11 +54,11 @@ class CompiledPart {
   ~CompiledPart();
 
   bool is_static() const { return is_static_; }
-  /// The module of a part whose shapes are all known.
+  /// Returns the file of the module of a part whose shapes are all known.
   const std::string& path() const { return modules_.front().second->path(); }
-  /// The module for these shapes of `inputs()`; compiles where there is none yet: for the first
-  /// shapes alone, for others in a range of shapes, up to eight ranges, or alone where none can be
-  /// compiled. The latest eight modules of one shape stay loaded.
+  /// Returns the module for these shapes of `inputs()`, and compiles it if there is none yet. The
+  /// first shapes get a module alone; others get one of a range (up to eight), or alone if no range
+  /// can be compiled. The latest eight modules of one shape stay loaded.
   Result<std::shared_ptr<Instances>> at(const std::vector<std::vector<int64_t>>& shapes);
   /// The module of a part whose shapes are all known.
   const std::shared_ptr<Instances>& only() const { return modules_.front().second; }
@@ -69,15 +69,15 @@ class CompiledPart {
   /// Puts the file of the constants into a folder.
   using PutWeights = std::function<Result<Unit>(const std::string& folder)>;
 
-  /// The least and the greatest extent of each open dimension, by its name.
+  /// `Ranges` has the least and the greatest extent of each open dimension, by its name.
   using Ranges = std::map<std::string, std::pair<int64_t, int64_t>>;
 
-  /// The extents of the open dimensions; nullopt: one name has two extents.
+  /// Returns the extents of the open dimensions; nullopt if one name has two extents.
   std::optional<Dims> extents_of(const Shapes& shapes) const;
-  /// The module of a range that these extents are in; compiles where there is none yet. Null: no
-  /// range with them can be compiled.
+  /// Returns the module of a range with these extents; compiles it if there is none yet. Null: no
+  /// such range can be compiled.
   std::shared_ptr<Instances> ranged(const Dims& extents);
-  /// A module for these shapes, whose open dimensions, -1, have the ranges.
+  /// Compiles a module for these shapes, whose open dimensions, -1, have the ranges.
   Result<std::shared_ptr<Instances>> compile(const Shapes& shapes,
                                              const PutWeights& put,
                                              const Ranges& ranges = {}) const;

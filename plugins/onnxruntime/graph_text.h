@@ -9,15 +9,15 @@
 
 namespace pruner::ort {
 
-/// What is known of a tensor. Element types are numbered as in ONNX; 0: no tensor.
+/// Holds the known facts about a tensor. Element types are numbered as in ONNX; 0: no tensor.
 struct TensorType {
   int element_type = 0;
   bool ranked = false;
   std::vector<int64_t> shape;          // -1: an extent that is not known
-  std::vector<std::string> dim_names;  // of those, "" where it has none
+  std::vector<std::string> dim_names;  // names of the extents; "": an extent has none
 };
 
-/// A constant, in ONNX Runtime's memory.
+/// Holds a constant, which lies in ONNX Runtime's memory.
 struct Constant {
   TensorType type;
   const void* data = nullptr;
@@ -43,12 +43,12 @@ struct GraphText {
   int64_t ir_version = 0;
 };
 
-/// A graph, which has to outlive the constants.
+/// Reads a graph, which has to outlive the constants.
 Result<GraphText> read_graph(const Calls& ort, const Graph* graph);
-/// A node's attribute that is a text or a number; an error where it has none of that name.
+/// Return a node's attribute that is a text or a number; an error if it has none of that name.
 Result<std::string> read_text(const Calls& ort, const Node* node, const char* name);
 Result<int64_t> read_number(const Calls& ort, const Node* node, const char* name);
-/// What a node reads and makes; "" of what is left out.
+/// Return the names that a node reads and makes; "": a name is left out.
 Result<std::vector<std::string>> input_names(const Calls& ort, const Node* node);
 Result<std::vector<std::string>> output_names(const Calls& ort, const Node* node);
 

@@ -59,7 +59,7 @@ class Sets {
 
 }  // namespace
 
-// What the nodes of a part read from outside and what others read of them.
+// Makes a part of nodes, with the values that the nodes read from outside and that others read.
 static Part part_of(const GraphText& graph, std::vector<int> nodes) {
   Part part{std::move(nodes), {}, {}, {}};
   const std::set<int> inside(part.nodes.begin(), part.nodes.end());

@@ -38,8 +38,8 @@ Result<std::string> find_program(const std::string& given) {
   std::vector<fs::path> places;
   if (const char* set = std::getenv("PRUNER")) places.emplace_back(set);
   const fs::path folder = library_folder();
-  places.push_back(folder.parent_path() / "pruner/bin/pruner");  // of Python's packages
-  places.push_back(folder / "../../bin/pruner");                 // of lib/pruner/
+  places.push_back(folder.parent_path() / "pruner/bin/pruner");  // in Python's packages
+  places.push_back(folder / "../../bin/pruner");                 // beside lib/pruner/
   const char* path = std::getenv("PATH");
   const std::string folders = path == nullptr ? "" : path;
   for (size_t at = 0; at < folders.size();) {

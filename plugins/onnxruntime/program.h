@@ -8,11 +8,11 @@
 
 namespace pruner::ort {
 
-/// `given`, $PRUNER, the one of the Python package beside this library's, the one that was
-/// installed with it, or the one on the PATH; an error where there is none.
+/// Returns the program `given`, or finds one: $PRUNER, in the Python package beside this library's,
+/// installed with the library, or on the PATH. An error if there is none.
 Result<std::string> find_program(const std::string& given);
 
-/// What the program prints; its errors are what it says. `scratch`: a folder for its outputs.
+/// Runs the program; returns its output, or an error with its words. `scratch` holds its outputs.
 Result<std::string> run_program(const std::string& program,
                                 const std::vector<std::string>& arguments,
                                 const std::string& scratch);

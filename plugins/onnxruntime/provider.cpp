@@ -37,7 +37,7 @@ static const std::set<std::string> kProducts = {"Attention",
                                                 "QLinearMatMul",
                                                 "RNN"};
 
-// What `function` returns; what the standard library throws is an error, too.
+// Returns the result of `function`; an exception of the standard library becomes an error.
 template <typename Function>
 static Result<Unit> guarded(Function function) {
   try {
@@ -92,7 +92,7 @@ Result<Unit> FusedNode::bind(const Node* fused) {
   return Unit{};
 }
 
-// A module's tensor among those of the node.
+// Returns the place of a module's tensor among those of the node.
 Result<size_t> place_of(const std::map<std::string, size_t>& places, const char* name) {
   const auto it = places.find(name);
   if (it == places.end()) return Error("the node has no tensor \"", name, "\"");
@@ -209,7 +209,7 @@ class Provider : public Ep {
   const EpApi& ep_api_;
   const Settings settings_;
   const Logger* logger_;
-  std::map<std::string, std::shared_ptr<CompiledPart>> parts_;  // by their first output
+  std::map<std::string, std::shared_ptr<CompiledPart>> parts_;  // keys: first outputs of the parts
   std::set<std::string> captured_;  // initializers that branches and loop bodies read
 };
 
@@ -251,7 +251,7 @@ Result<Unit> Provider::add(const std::vector<const Node*>& nodes,
   return ort_.check(ep_api_.add_nodes_to_fuse(support, nodes.data(), nodes.size(), &options));
 }
 
-// Whether it holds a module that we made.
+// Whether the node holds a module that we made.
 Result<bool> Provider::is_ours(const NodeText& node) const {
   if (node.op != kContextOp || node.domain != kContextDomain) return false;
   const Result<std::string> source = read_text(ort_, node.node, "source");
@@ -265,7 +265,7 @@ bool Provider::is_worth(const GraphText& graph, const Part& part) const {
          });
 }
 
-// Which nodes the program can read.
+// Returns for each node whether the program can read it.
 Result<std::vector<bool>> Provider::survey(const GraphText& graph, const Dims& dims) const {
   TRY_ASSIGN(const std::string program, find_program(settings_.program));
   const Scratch scratch(fs::temp_directory_path().string());
@@ -528,7 +528,7 @@ class Factory : public EpFactory {
 
 }  // namespace pruner::ort
 
-/// What ONNX Runtime calls when the library is registered.
+/// Makes the factory. ONNX Runtime calls this function when the library is registered.
 extern "C" __attribute__((visibility("default"))) pruner::ort::Status* CreateEpFactories(
     const char* /*name*/,
     const pruner::ort::ApiBase* base,

@@ -35,10 +35,10 @@ static std::string default_cache() {
   return (home == nullptr ? std::string("/tmp") : std::string(home)) + "/.cache/pruner/onnxruntime";
 }
 
-// What the session's entries for this provider begin with.
+// `kPrefix` is the beginning of the session's entries for this provider.
 static const std::string kPrefix = "ep.prunerexecutionprovider.";
 
-// An error where the session has an option of this provider that is none of `known`.
+// Returns an error if the session has an option of this provider that is none of `known`.
 static Result<Unit> check_names(const Calls& ort,
                                 const SessionOptions* options,
                                 const std::vector<std::string>& known) {
@@ -52,14 +52,14 @@ static Result<Unit> check_names(const Calls& ort,
   return Unit{};
 }
 
-// The file of --records; a file that is not there would leave every part to ONNX Runtime.
+// Checks the file of --records; a missing file would leave every part to ONNX Runtime.
 static Result<Unit> check_records(const std::string& path) {
   std::error_code code;
   if (path.empty() || std::filesystem::exists(path, code)) return Unit{};
   return Error("the option records is \"", path, "\", expected a file of `pruner tune`");
 }
 
-// "30s", "3m" or "1h30m": a number without a unit is an error here already, not in each part.
+// Checks "30s", "3m" or "1h30m": a number without a unit is an error here, not in each part.
 static Result<Unit> check_budget(const std::string& text) {
   const bool has_unit =
       text.empty() || std::string_view("smh").find(text.back()) != std::string::npos;

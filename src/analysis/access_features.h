@@ -1,5 +1,5 @@
 // How one access of a statement reuses what it touches (Pruner, section 4.3; reference.md,
-// Features): what the buffer blocks of the statement rows and the records of the data flow share.
+// Features). The buffer blocks of statement rows and the records of the data flow share this.
 #pragma once
 
 #include <vector>
@@ -15,11 +15,11 @@ struct AccessFeatures {
   AccessKind kind = AccessKind::kRead;
   Reuse reuse = Reuse::kNone;
   float bytes = 0, unique_bytes = 0;                             // over all loops; distinct
-  float lines = 1, unique_lines = 1;                             // of 64 bytes
-  float distance_iterations = 0, distance_bytes = 0, count = 0;  // of the reuse
-  float stride = 0;  // of the innermost loop, in elements
+  float lines = 1, unique_lines = 1;                             // lines of 64 bytes
+  float distance_iterations = 0, distance_bytes = 0, count = 0;  // distance and count of the reuse
+  float stride = 0;  // elements by which the innermost loop moves the access
 
-  /// bytes, unique_bytes, lines or unique_lines a reuse.
+  /// Returns bytes, unique_bytes, lines or unique_lines per reuse.
   float per_reuse(float amount) const { return count > 0.5f ? amount / count : 2 * amount; }
 };
 
@@ -28,10 +28,11 @@ class AccessAnalysis {
  public:
   explicit AccessAnalysis(const Statements& program);
 
-  /// Of a statement's accesses, in their order. Call for each statement, in the program's order.
-  /// Valid until the next call.
+  /// Returns the features of a statement's accesses, in the order of the accesses. The caller goes
+  /// through the statements in the program's order. The result is valid until the next call.
   const std::vector<AccessFeatures>& of(const Statement& s);
-  /// Of the last statement, inner to outer: log2 of bytes that each loop and those inside it touch.
+  /// Returns log2 of the bytes that each loop of the last statement and the loops inside it touch,
+  /// inner to outer.
   const std::vector<float>& log_bytes() const { return log_bytes_; }
 
  private:
@@ -44,7 +45,7 @@ class AccessAnalysis {
   struct Total {
     double bytes = 0;          // elements x their bytes
     double element_bytes = 0;  // each entry's element counted once
-    double read_bytes = 0;     // of entries that only read
+    double read_bytes = 0;     // bytes of entries that only read
   };
 
   void touch(const Statement& s);
@@ -56,8 +57,8 @@ class AccessAnalysis {
   }
 
   const Statements& program_;
-  std::vector<Touched> touched_;  // by loop identity and buffer
-  std::vector<Total> totals_;     // by loop identity
+  std::vector<Touched> touched_;  // one per loop identity and buffer
+  std::vector<Total> totals_;     // one per loop identity
   std::vector<float> log_bytes_;
   std::vector<AccessFeatures> features_;
 };

@@ -5,7 +5,7 @@
 
 namespace pruner {
 
-// By step of the GPU's pattern, where the access's buffer lies.
+// The memory of the access's buffer at each step of the GPU's pattern.
 using enum BufferScope;
 static constexpr BufferScope kGpuPattern[] = {
     kLocal, kGlobal, kShared, kGlobal, kShared, kShared, kShared, kLocal};

@@ -27,7 +27,7 @@ class Dataflow {
 
   /// Call for each statement, in the program's order.
   void add(const Statement& s, const std::vector<AccessFeatures>& accesses);
-  /// kDataflowSteps x kDataflowFeatures.
+  /// Returns the records: kDataflowSteps x kDataflowFeatures numbers.
   decltype(ProgramFeatures::dataflow) records() const;
 
  private:
@@ -39,7 +39,7 @@ class Dataflow {
 
   const Statements& program_;
   bool compat_;
-  std::vector<AccessFeatures> accesses_;  // of all statements
+  std::vector<AccessFeatures> accesses_;  // accesses of all statements
 };
 
 /// The numbers of an access that statement rows and data flow share: its kind, amounts, reuse,

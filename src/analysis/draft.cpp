@@ -69,7 +69,7 @@ class Analyzer {
     return n / std::ceil(n / target_.threads);
   }
 
-  // That of two threads, and as much again for each doubling.
+  // Returns the seconds of a fork and join: launch_s for two threads, and again for each doubling.
   double fork_join_s(const NestStage& root) const {
     const double threads = std::min<double>(tasks(root), target_.threads);
     return target_.launch_s * std::max(1.0, std::log2(threads));
@@ -141,8 +141,9 @@ class Analyzer {
     return out;
   }
 
-  // What one step asks of the core: operations = vectors * instructions of the body / issued a
-  // cycle; memory = loads (register_tile.h), stores and prefetches; chain = the latency of an FMA.
+  // Sets the cycles that one step takes of the core. operations = vectors * instructions of the
+  // body / issued a cycle; memory = loads (register_tile.h), stores and prefetches; chain = the
+  // latency of an FMA.
   void set_step(const NestStage& stage, const RegisterTile& tile, StageSymbols& out) const {
     const bool reduces = dag_[stage.stage].is_reduction();
     if (tile.is_matrix()) {
@@ -188,7 +189,7 @@ class Analyzer {
                          double tiles) const {
     const CpuModel& m = target_.draft;
     const double copies = static_cast<double>(stage.unroll_steps) / tile.count();
-    // What is in vectors goes to memory and comes from there again, row by row.
+    // A tile of sums in vectors goes to memory and comes from there again, row by row.
     const double accumulator = !tile.is_matrix() ? m.accumulator_cycles
                                : tile.in_vectors()
                                    ? 2 * tile.structure->tile_vectors * m.accumulator_cycles
@@ -337,7 +338,8 @@ class Analyzer {
     if (root && stage.scope != Scope::kRegister) out.l3_bytes += contended_bytes(stage, vector);
   }
 
-  // What the loops' results hold of L1, where they go from registers to a tensor.
+  // Returns the bytes of L1 that the results of the loops hold if results go from registers to a
+  // tensor; zeros otherwise.
   std::vector<double> written(const NestStage& stage) const {
     const bool stored = stage.scope == Scope::kRegister && stage.unroll_steps > 0;
     if (!stored) return std::vector<double>(loops_.size() + 1, 0.0);

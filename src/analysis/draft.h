@@ -13,42 +13,42 @@
 
 namespace pruner {
 
-/// What one stage costs all threads together. Cycles are of the target's vector pipeline.
+/// The cost of one stage for all threads together, in cycles of the target's vector pipeline.
 struct StageSymbols {
   StageId stage;
-  double visits = 1;            // times its loops are entered
-  double steps = 1;             // evaluations of its register tile
-  double operation_cycles = 0;  // of one step: vector operations, idle lanes included
-  double memory_cycles = 0;     // of one step: loads and stores that reach L1
-  double chain_cycles = 0;  // of one step: the dependence chain of the accumulators (penalty at L0)
-  double overhead_cycles = 0;  // of all: loop control, tiles set up and written back
-  double l2_bytes = 0;         // that L1 does not hold
-  double l3_bytes = 0;         // that L2 does not hold
-  double dram_bytes = 0;       // constants: cold in a network, streamed once
+  double visits = 1;            // times that the stage's loops are entered
+  double steps = 1;             // evaluations of the register tile
+  double operation_cycles = 0;  // vector operations of one step, idle lanes included
+  double memory_cycles = 0;     // loads and stores of one step that reach L1
+  double chain_cycles = 0;      // dependence chain of a step's accumulators (penalty at L0)
+  double overhead_cycles = 0;   // total of loop control, tiles set up and written back
+  double l2_bytes = 0;          // bytes that L1 does not hold
+  double l3_bytes = 0;          // bytes that L2 does not hold
+  double dram_bytes = 0;        // bytes of memory; constants are cold in a network, streamed once
 };
 
-/// What one kernel costs a GPU.
+/// The cost of one kernel on a GPU.
 struct KernelSymbols {
   StageId root;
   double blocks = 1, threads = 1;  // threads of a block
-  double registers = 0;            // of a thread (gpu_registers.h); may be more than it gets
-  double active_warps = 1;         // of a multiprocessor, of all blocks that it holds at a time
+  double registers = 0;            // need of a thread (gpu_registers.h), maybe more than it gets
+  double active_warps = 1;         // warps of all blocks that a multiprocessor holds at a time
   double filled = 1;               // share of the multiprocessors' time that has a block to run
   double compute_s = 0;            // operations of all threads, idle lanes and idle time included
   double shared_s = 0;             // loads from shared memory
-  double l2_bytes = 0;             // that the blocks fetch, in whole transactions
-  double dram_bytes = 0;           // each operand and the result once
+  double l2_bytes = 0;             // bytes that the blocks fetch, in whole transactions
+  double dram_bytes = 0;           // bytes of each operand and the result once, and L2's misses
 };
 
 struct Draft {
-  std::vector<StageSymbols> stages;    // of a CPU, in the nest's order
-  std::vector<KernelSymbols> kernels;  // of a GPU, in the order of their launches
+  std::vector<StageSymbols> stages;    // stages on a CPU, in the nest's order
+  std::vector<KernelSymbols> kernels;  // kernels on a GPU, in launch order
   double latency_s = 0;
 };
 
 Draft draft(const LoopNest& nest, const Target& target, Penalties penalties = {});
 
-/// The seconds alone.
+/// Returns the latency_s of draft() alone.
 double draft_latency_s(const LoopNest& nest, const Target& target, Penalties penalties = {});
 
 /// One line a stage: what --print=draft shows.

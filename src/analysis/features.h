@@ -1,7 +1,7 @@
-// What learned models read of one program: a row of numbers for each stored buffer, and the records
-// of the tiled contraction's data flow (Pruner, sections 4.3 and 4.4; the statement rows are
-// Ansor's, appendix B); or its schedule primitives (primitives.h). Each model reads one or the
-// other, and what it does not read may be left out.
+// The features of a program that learned models read. Some models read a row of numbers for each
+// stored buffer (Ansor, appendix B), and the records of the tiled contraction's data flow (Pruner,
+// sections 4.3 and 4.4). Others read the program's schedule primitives (primitives.h). Features
+// that a model does not read may be left out.
 #pragma once
 
 #include <array>
@@ -13,26 +13,27 @@
 
 namespace pruner {
 
-inline constexpr int kStatementFeatures = 164;  // of the program
+inline constexpr int kStatementFeatures = 164;  // features of the program
 inline constexpr int kTaskFeatures = 10;        // flags of the task, the same in every row
 inline constexpr int kPublishedRowFeatures = kStatementFeatures + kTaskFeatures;
-// Of the unit for narrow numbers (UnitUse): which of eight; bits of the factors and of the sums;
-// the share of its products that is of use; its instructions in one iteration of the parallel
-// loops, or of a warp; registers (of a warp fragments) loaded for one of them; those of rows and of
-// columns. Zeros where there is none.
+// Features of the unit for narrow numbers (UnitUse): one-hot of eight units; bits of the factors
+// and of the sums; share of its products that is of use; instructions in one iteration of the
+// parallel loops, or of a warp; registers (or a warp's fragments) loaded for an instruction, and
+// registers of rows and of columns. All are zero without a unit.
 inline constexpr int kUnits = 8;
 inline constexpr int kUnitFeatures = kUnits + 7;
 static_assert(std::size(kDotRates) <= kUnits);
-// Of a unit that is a warp's: which shape of mma.h; stages of the pipeline; steps of a chunk; warps
-// of a block; bytes of a stage, of those on their way, and of the sums in shared memory.
+// Features of a warp's unit: one-hot of the shapes of mma.h; stages of the pipeline; steps of a
+// chunk; warps of a block; bytes of a stage, of those on their way, and of the sums in shared
+// memory.
 inline constexpr int kWarpFeatures = kMmaShapes + 6;
 inline constexpr int kRowFeatures = kPublishedRowFeatures + kUnitFeatures + kWarpFeatures;
 inline constexpr int kDataflowSteps = 8;
-inline constexpr int kDataflowFeatures = 23;  // of a step
+inline constexpr int kDataflowFeatures = 23;  // features of a step
 
 struct ProgramFeatures {
   std::vector<float> rows;  // stored buffers x kRowFeatures
-  // All zero where the program has no such pattern.
+  // The records of the data flow, all zero if the program has no such pattern.
   std::array<float, size_t{kDataflowSteps} * kDataflowFeatures> dataflow{};
   std::vector<int32_t> primitives = {};  // the sequence, as primitives() gives it
 
@@ -45,8 +46,8 @@ using TaskFlags = std::array<float, kTaskFeatures>;
 /// 1 for each of nine words that the DAG's print holds anywhere, and a 0 (reference.md, flags).
 TaskFlags task_flags(const ComputeDag& task);
 
-/// Rows in the order of symbols(). `compat`: data flow only where the reference has it, on GPUs; a
-/// CPU's tile has none then, nor has a row what it says of units.
+/// Returns rows in the order of symbols(). If `compat`, there is data flow only on GPUs, where the
+/// reference has it, and the features of units are zero.
 ProgramFeatures features(const Statements& program, const TaskFlags& flags, bool compat = false);
 
 }  // namespace pruner

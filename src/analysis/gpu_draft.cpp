@@ -1,6 +1,6 @@
-// A kernel's time is that of its multiprocessors, whose blocks run together as far as registers,
-// shared memory and threads allow and each wait for memory once a chunk of the reduction, and that
-// of the bytes that it moves.
+// A kernel's time is the time of the multiprocessors plus the time of the bytes that the kernel
+// moves. Blocks run together on a multiprocessor as far as registers, shared memory and threads
+// allow; each block waits for memory once a chunk of the reduction.
 #include "analysis/gpu_draft.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class KernelAnalyzer {
   KernelSymbols run() {
     for (const Statement& s : program_.statements) {
       if (s.kernel != kernel_) continue;
-      k_.root = s.buffer;  // the last one's
+      k_.root = s.buffer;  // the last statement's buffer
       set_block(s);
       if (s.unit.mma != nullptr) unit_ = s.unit;
     }
@@ -105,9 +105,9 @@ class KernelAnalyzer {
 
   bool of_warps() const { return unit_.mma != nullptr; }
 
-  // Of a thread beside instructions on matrices: copies of as many bytes as the rows of the tensor
-  // allow, which go ahead from four on; the sums' pairs of neighbours, or runs of them that went
-  // through shared memory.
+  // Returns a thread's accesses in a kernel of matrix instructions. A fetch copies as many bytes at
+  // once as the rows of the tensor allow; copies of four bytes or more go ahead. Sums are stored in
+  // pairs of neighbours, or in runs if the sums went through shared memory.
   double warp_accesses(const Statement& s, double iterations, bool fetch) {
     if (!fetch) {
       const int64_t row = program_.shape_of(s.buffer).back();
@@ -125,9 +125,9 @@ class KernelAnalyzer {
     return iterations * vector_width(program_.loops_of(s)) / static_cast<double>(run);
   }
 
-  // Of all warps together, cycles of the tensor cores = operations / their rate, and of shared
-  // memory = bytes of both operands' fragments, and of sums that go through it there and back, /
-  // 128 a cycle (CUDA C++ Programming Guide). A thread's share of the products is `iterations`.
+  // Adds the cycles of all warps together. Tensor cores: operations / rate. Shared memory: bytes /
+  // 128 (CUDA C++ Programming Guide), for both operands' fragments and for sums that go there and
+  // back. `iterations` is a thread's share of the products.
   void add_mma(double iterations) {
     const MmaInstruction& mma = *unit_.mma;
     const double rate = gpu_.tensor_rates.*mma.rate;
@@ -162,7 +162,7 @@ class KernelAnalyzer {
     }
   }
 
-  // What the kernel keeps of a buffer in shared memory or registers.
+  // Counts the shared memory or the registers in which the kernel keeps a buffer.
   void hold(const StatementBuffer& stored) {
     if (stored.scope == BufferScope::kShared) {
       shared_bytes_ += stored.allocated * stored.element_bytes;
@@ -350,7 +350,7 @@ class KernelAnalyzer {
     shared_bytes_ = std::max(shared_bytes_, double{unit_.epilogue_bytes});
     const double held = held_blocks(std::min(most, wanted));
     const bool spills = penalties_.counts(Penalty::kMemoryL0);
-    // What a warp has no register for is stored and loaded again once a step.
+    // Values that a warp has no registers for are stored and loaded again once a step.
     if (of_warps() && spills) local_accesses_ += 2 * steps_ * std::max(0.0, wanted - most);
     const double busy = busy_cycles(spills ? std::max(0.0, 1 - most / wanted) : 0);
     const double waves = k_.blocks / gpu_.sms;
@@ -371,21 +371,21 @@ class KernelAnalyzer {
   const Penalties penalties_;
   const bool own_code_;  // loops over accumulators are always unrolled
   KernelSymbols k_;
-  double warps_ = 1;           // of a block
-  double vthreads_ = 1;        // of the statement at hand
+  double warps_ = 1;           // warps of a block
+  double vthreads_ = 1;        // virtual threads of the statement at hand
   double accumulators_ = 0;    // registers of a thread
-  double shared_bytes_ = 0;    // of a block
+  double shared_bytes_ = 0;    // shared memory of a block
   double chunks_ = 1;          // times that a block fetches and waits
-  double shared_cycles_ = 0;   // of a block's accesses to shared memory
-  UnitUse unit_;               // of the kernel's instructions on matrices, if it has some
-  bool copies_ahead_ = false;  // whether its operands are copied beside the work
-  double tensor_cycles_ = 0;   // of a block's
-  double steps_ = 0;           // of a warp: each of its fragments once
-  double step_cycles_ = 0;     // of one, on a partition's tensor core
-  double float_instructions_ = 0, other_instructions_ = 0;  // of a thread
+  double shared_cycles_ = 0;   // cycles of a block's accesses to shared memory
+  UnitUse unit_;               // the kernel's matrix instructions, if there are any
+  bool copies_ahead_ = false;  // the operands are copied beside the work
+  double tensor_cycles_ = 0;   // cycles of tensor cores for a block
+  double steps_ = 0;           // steps of a warp, each with all its fragments once
+  double step_cycles_ = 0;     // cycles of one step on a partition's tensor core
+  double float_instructions_ = 0, other_instructions_ = 0;  // executed by a thread
   double code_ = 0;            // instructions that stand in the code, roughly
-  double local_accesses_ = 0;  // of a thread, to accumulators that are no registers
-  double global_cycles_ = 0;   // of a block's accesses to L1
+  double local_accesses_ = 0;  // a thread's accesses to accumulators that are no registers
+  double global_cycles_ = 0;   // cycles of a block's accesses to L1
   std::vector<StageId> seen_;
 };
 

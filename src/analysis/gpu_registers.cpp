@@ -16,7 +16,7 @@ double product(const std::vector<int64_t>& extents) {
   return total;
 }
 
-/// Iterations of a thread's loops of a stage, of those that `counts` accepts.
+/// Returns the iterations of those loops of a thread over a stage that `counts` accepts.
 template <typename Counts>
 double iterations(const NestStage& stage, const Counts& counts) {
   double total = 1;
@@ -27,8 +27,9 @@ double iterations(const NestStage& stage, const Counts& counts) {
   return total;
 }
 
-// Of a thread's copies of an operand in a chunk. Their addresses are one and constants, but for
-// what depends on the place in a line where threads do not stand alike in each line.
+// Returns a thread's registers for its copies of an operand in a chunk. The copies' addresses are
+// one address plus constants. If threads do not stand alike in each line, a part of an address
+// depends on the place in the line.
 double copy_registers(const NestStage& operand) {
   const GpuModel& m = kGpuModel;
   int64_t threads = 1, run = 1;
@@ -43,8 +44,9 @@ double copy_registers(const NestStage& operand) {
   return std::min(copies, m.copies_apart) * (alike ? m.copy_registers : m.odd_copy_registers);
 }
 
-// Of a warp's tile: sums, what one step holds of the operands and, while a chunk has more steps,
-// the next, and the addresses of a thread's copies. Where there is but one chunk, neither lives on.
+// Returns the registers of a warp's tile: sums, the operands' fragments of one step, and addresses
+// of a thread's copies. If a chunk has more steps, the next step's fragments count, too. If there
+// is only one chunk, neither the next step nor the addresses take registers.
 double warp_registers(const LoopNest& nest, const NestStage& sum, const MmaContraction& c) {
   const auto own = [&](int axis) { return sum.extents[static_cast<size_t>(axis)]; };
   const auto fragments = static_cast<double>(operand_registers(own(c.m), own(c.n)));
@@ -56,7 +58,7 @@ double warp_registers(const LoopNest& nest, const NestStage& sum, const MmaContr
   return beside + fragments * (sum.chunk_extent(c.k) > c.instruction->k ? 2 : 1) + copies;
 }
 
-// Of a transform, what it holds of the longest of its tile's parts.
+// Returns the registers of a transform, which holds the longest part of its tile.
 double transform_registers(const LoopNest& nest, const NestStage& root) {
   double held = 0;
   for (const NestStage& part : nest.stages)
@@ -77,7 +79,7 @@ class Contraction {
   }
 
  private:
-  /// Of all operands, what one step of the reduction reads for the whole tile.
+  /// Returns the elements of all operands that one step of the reduction reads for the whole tile.
   double operands() const {
     double total = 0;
     for (const Access& access : nest_.tables->accesses[sum_.stage]) {
@@ -109,7 +111,7 @@ class Contraction {
 
   const LoopNest& nest_;
   const NestStage& sum_;
-  const std::span<const NestLoop> loops_;  // of one chunk
+  const std::span<const NestLoop> loops_;  // loops of one chunk
   const int rank_;
 };
 

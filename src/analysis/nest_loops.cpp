@@ -38,7 +38,7 @@ int64_t box_extent(const NestStage& stage, const Stage& s, int i) {
   return i < static_cast<int>(s.axes.size()) ? stage.extents[i] : whole_extent(s, i);
 }
 
-// Of a fused axis's iterator the tiles in that box, and their elements.
+// The tiles of a fused axis's iterator in that box, and the elements of a tile.
 struct FusedExtent {
   int64_t tiles, tile;
 };
@@ -61,7 +61,7 @@ NestLoops::NestLoops(const LoopNest& nest)
   spans_.reserve(96 * nest.stages.size());
   moves_.reserve(96 * nest.stages.size());
   if (gpu_) lanes_.reserve(256 * nest.stages.size());
-  // What a stage hangs in, and what reads it there, comes after it.
+  // The stage that a stage hangs in, and the readers there, come after the stage in the nest.
   for (int p = static_cast<int>(nest.stages.size()); p-- > 0;) make(p);
 }
 
@@ -210,7 +210,7 @@ bool NestLoops::fetched_together(int p) const {
 void NestLoops::span_own(int p) {
   const NestStage& stage = nest_.stages[p];
   const Stage& s = (*nest_.dag)[stage.stage];
-  int64_t reach[3] = {1, 1, 1};  // of fused spatial, reduce and row axes
+  int64_t reach[3] = {1, 1, 1};  // reach along fused spatial, reduce and row axes
   for (int g = of(p).count; g-- > 0;) {
     const std::span<int64_t> spans = own_spans(p, g);
     std::ranges::copy(own_spans(p, g + 1), spans.begin());
@@ -237,7 +237,8 @@ void NestLoops::span_own(int p) {
   }
 }
 
-// The sums that a kernel's warps compute, which `p` is, or whose root; null: it is neither.
+// Returns the sums that a kernel's warps compute if stage `p` is these sums or their root, else
+// null.
 const NestStage* NestLoops::sums_of_warps(int p) const {
   const NestStage& one = nest_.stages[p];
   if (nest_.tables->mmas[one.stage]) return &one;
@@ -328,7 +329,7 @@ void NestLoops::place_lanes(int p) {
   }
 }
 
-// What the loops that the stage hangs in add, by one of its reads there.
+// Adds the spans and moves of the loops that the stage hangs in, by one read of the stage there.
 void NestLoops::span_inherited(int p, const Access& access, int reader) {
   const NestStage& stage = nest_.stages[p];
   const Stage& s = (*nest_.dag)[stage.stage];

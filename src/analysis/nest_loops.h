@@ -20,8 +20,8 @@ namespace pruner {
 /// One loop around a stage; bindings and parallel loops stand for several of the nest's.
 struct LoopGroup {
   StatementLoop loop;
-  uint32_t moved = 0;    // bit i: it drives iterator i of the stage
-  bool reduces = false;  // over a reduce axis
+  uint32_t moved = 0;    // bit i: the loop drives iterator i of the stage
+  bool reduces = false;  // the loop runs over a reduce axis
   int parts = 0;         // loops of the nest in it
 };
 
@@ -29,33 +29,34 @@ class NestLoops {
  public:
   explicit NestLoops(const LoopNest& nest);
 
-  /// Of the nest's stage `p`, outer to inner.
+  /// Returns the loops around the nest's stage `p`, outer to inner.
   std::span<const LoopGroup> groups(int p) const {
     return {groups_.data() + of(p).first, static_cast<size_t>(of(p).count)};
   }
-  /// How many of them are of the stages it hangs in; its buffer is held inside these.
+  /// Returns how many of these loops belong to the stages that stage `p` hangs in. The buffer of
+  /// `p` is held inside them.
   int inherited(int p) const { return of(p).inherited; }
-  /// By iterator: values that it runs over while group `g` and those inside run; g may be the
-  /// number of groups.
+  /// Returns the number of values that each iterator runs over while group `g` and the groups
+  /// inside it run. `g` may be the number of groups.
   std::span<const int64_t> spans(int p, int g) const {
     return {spans_.data() + of(p).first_span + g * of(p).iterators, iterators(p)};
   }
-  /// By iterator: how far one iteration of the group's innermost loop moves it.
+  /// Returns how far one iteration of the group's innermost loop moves each iterator.
   std::span<const int64_t> moves(int p, int g) const {
     return {moves_.data() + of(p).first_move + g * of(p).iterators, iterators(p)};
   }
-  /// By iterator: where a lane of a kernel's first warp stands; zeros on a CPU.
+  /// Returns the value of each iterator in a lane of a kernel's first warp; zeros on a CPU.
   std::span<const int64_t> lane(int p, int lane) const {
     return {lanes_.data() + of(p).first_lane + lane * of(p).iterators, iterators(p)};
   }
-  /// Bit i: not all lanes stand at 0 of iterator i.
+  /// Returns a mask: bit i is set if not all of these lanes stand at 0 of iterator i.
   uint32_t lanes_move(int p) const { return of(p).lanes_move; }
-  /// Lanes of that warp that there are; 0: no threads.
+  /// Returns the number of lanes in the first warp; 0 without threads.
   int lanes(int p) const { return of(p).lanes; }
-  /// Neighbouring elements that a lane takes at once.
+  /// Returns the number of neighbouring elements that a lane takes at once.
   int lane_width(int p) const { return of(p).lane_width; }
   size_t iterators(int p) const { return static_cast<size_t>(of(p).iterators); }
-  /// Number of the root stage that it hangs in, itself for a root.
+  /// Returns the number of the root stage that stage `p` hangs in, `p` for a root.
   int root(int p) const { return of(p).root; }
   int identities() const { return identities_; }
 
@@ -95,8 +96,8 @@ class NestLoops {
 
   const LoopNest& nest_;
   const bool gpu_;
-  std::vector<StageLoops> stages_;  // as the nest's
-  std::vector<int> group_of_;       // by stage and own loop
+  std::vector<StageLoops> stages_;  // one per stage of the nest
+  std::vector<int> group_of_;       // one per stage and own loop
   std::vector<LoopGroup> groups_;
   std::vector<int64_t> spans_, moves_, lanes_;
   std::vector<int64_t> row_;

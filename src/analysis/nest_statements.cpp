@@ -126,7 +126,7 @@ class Maker {
     }
   }
 
-  // Where the stage's buffer is, and how much of it is held at a time.
+  // Sets the memory that the stage's buffer lies in, and how much of the buffer is held at a time.
   void hold_buffer(int p) {
     StatementBuffer& buffer = out_.buffers[nest(p).stage.value];
     switch (nest(p).scope) {
@@ -155,12 +155,12 @@ class Maker {
     buffer.realize_iterations = outside;
   }
 
-  // Of what stage `p` fetches.
+  // Returns the number of chunks that shared memory holds of the operand that stage `p` fetches.
   double buffers_of(int p) const {
     return static_cast<double>(nest(tables_.plan_of[nest(p).at]).buffers);
   }
 
-  // What a contraction fetches is unrolled with it.
+  // Returns the unroll limit of a stage; a fetched operand has its contraction's.
   int64_t unroll_steps(int p) const {
     if (nest(p).scope != Scope::kShared || nest(p).unroll_steps > 0) return nest(p).unroll_steps;
     return nest(tables_.plan_of[nest(p).at]).unroll_steps;
@@ -292,7 +292,7 @@ class Maker {
     const StoredDim* dims = dims_.data() + buffer.first_dim;
     const bool first = placed_++ == 0;
     if (first) out_.accesses.back().warp_transactions = warp_transactions(p, indices);
-    uint32_t iterators = 0;  // that stand in an index
+    uint32_t iterators = 0;  // mask of the iterators that stand in an index
     for (size_t dim = 0; dim < tensor.axes.size(); ++dim) {
       if (!indices[dim]) iterators = ~0u;
       for (size_t t = 0; indices[dim] && t < indices[dim]->terms.size(); ++t)
@@ -434,8 +434,8 @@ class Maker {
   const ComputeDag& dag_;
   const SketchTables& tables_;
   const NestLoops loops_;
-  std::vector<StoredDim> dims_;  // as Statements::shape
-  std::vector<int> kernel_of_;   // by stage of the nest; of roots
+  std::vector<StoredDim> dims_;  // parallel to Statements::shape
+  std::vector<int> kernel_of_;   // one per stage of the nest, set for roots
   std::vector<int> places_;      // groups of the statement at hand
   int placed_ = 0;
   bool gpu_ = false;

@@ -12,7 +12,7 @@ namespace pruner {
 namespace {
 
 struct Footprint {
-  double bytes, held;  // as of Operand
+  double bytes, held;  // one entry each of Operand's vectors
 };
 
 // Share of a cache's sets that a box is spread over, which grows from its last dimension outwards.

@@ -12,12 +12,13 @@ namespace pruner {
 
 /// One read tensor, seen from the loops around a stage's body (outer to inner).
 struct Operand {
-  std::vector<double>
-      bytes;                 // [i]: touched by the loops from i inwards; [loops]: by one evaluation
-  std::vector<double> held;  // [i]: what they take of a cache of set_period_bytes a way: more,
-                             // where rows that lie a power of two apart use a part of its sets
-  double waste = 1;          // lines that come from beyond a core's caches for each one used
-  std::vector<bool> moves;   // [i]: another iteration of loop i touches other bytes
+  /// [i]: bytes that the loops from i inwards touch; [loops]: bytes of one evaluation.
+  std::vector<double> bytes;
+  /// [i]: bytes of a cache, of set_period_bytes a way, that the loops from i inwards occupy. Rows
+  /// that lie a power of two apart use a part of the cache's sets, and so occupy more.
+  std::vector<double> held;
+  double waste = 1;         // lines that come from beyond a core's caches for each one used
+  std::vector<bool> moves;  // [i]: another iteration of loop i touches other bytes
 };
 
 /// A loop around a stage's body: its own, or one of the stages that it is attached in. `axis` < 0:

@@ -99,8 +99,8 @@ constexpr std::string_view kCodes[] = {
 static_assert(std::size(kCodes) == std::variant_size_v<Step>);
 constexpr int32_t kAnnotationKind = 0, kPragmaKind = 2;
 
-/// What TLP's files say, tlp_make_dataset_str_to_idx_llvm.pkl and ..._cuda.pkl: places from 1. The
-/// pragmas after theirs are those of our own space and of records that TLP's data did not have.
+/// A table of TLP's files, tlp_make_dataset_str_to_idx_llvm.pkl and ..._cuda.pkl: places from 1.
+/// The pragmas after TLP's are those of our own space and of records that TLP's data did not have.
 struct Table {
   std::array<std::string_view, kPrimitiveKinds> kinds;
   std::span<const int32_t> pragmas;
@@ -115,7 +115,7 @@ constexpr Table kGpuTable = {
 
 const Table& table_of(const PrimitiveForm& form) { return form.gpu ? kGpuTable : kCpuTable; }
 
-/// Where a kind's 1 is, from 0; -1: the table has it not.
+/// Returns the place of a kind's 1, from 0; -1 if the table does not have the kind.
 int place_of_kind(const Table& table, int32_t kind) {
   const auto found = std::ranges::find(table.kinds, kCodes[kind]);
   return found == table.kinds.end() ? -1 : static_cast<int>(found - table.kinds.begin());

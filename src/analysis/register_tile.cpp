@@ -11,7 +11,7 @@
 namespace pruner {
 namespace {
 
-constexpr double kTapsOfRun = 4;  // that read one order of a run's parts (codegen's spread())
+constexpr double kTapsOfRun = 4;  // taps that read one order of a run's parts (codegen's spread())
 
 class TileLoads {
  public:
@@ -56,7 +56,7 @@ class TileLoads {
       const int iterator = static_cast<int>(s.axes.size() + r);
       const double tap_stride = stride_of(access, iterator);
       if (tap_stride == 0) continue;
-      const double step = row_stride / tap_stride;  // of neighbours, in taps
+      const double step = row_stride / tap_stride;  // distance of neighbours in taps
       const double points = static_cast<double>(row.extent);
       if (step < 1 || step >= taps || step != std::floor(step)) continue;
       return ((points - 1) * step + taps) / (points * taps);
@@ -235,7 +235,7 @@ double matrix_cycles(const Target& target, const RegisterTile& tile, double rate
   const double whole =
       sums * tile.structure->tile_steps * tile.terms / rate / target.fmas_per_cycle;
   const double rows = std::max(tile.tile_rows, std::min(m.least_matrix_rows, most_rows));
-  // What is in vectors is put together of two rows, of which the second takes an operation more.
+  // A tile in vectors is put together of two rows; the second row takes one more operation.
   const double joined = tile.in_vectors() ? tile.rows / target.fmas_per_cycle : 0;
   return tile.count() * whole * rows / most_rows + joined;
 }

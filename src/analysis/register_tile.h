@@ -14,9 +14,9 @@ struct RegisterTile {
   size_t begin = 0;      // first of its loops
   int vector_axis = -1;  // -1: none, or lanes that are folded
   double rows = 1, vectors = 1, lanes = 1;
-  double terms = 1;                 // of each lane's sum that one instruction adds
-  double tile_rows = 1, steps = 1;  // of a matrix instruction, which rows and vectors count then
-  const LoopStructure* structure = nullptr;  // the stage's
+  double terms = 1;                 // terms that one instruction adds to each lane's sum
+  double tile_rows = 1, steps = 1;  // extents of a matrix instruction, which rows and vectors count
+  const LoopStructure* structure = nullptr;  // structure of the stage
   bool is_matrix() const { return tile_rows > 1; }
   /// Whether a matrix instruction's tiles lie in vectors' registers.
   bool in_vectors() const { return structure->tile_vectors > 0; }

@@ -266,7 +266,7 @@ class Reader {
       ranges_[open.variable] = {0, open.loop.extent - 1};
       for (size_t d = 0; d < shape.size(); ++d) {
         const bool same = i + 1 < open_.size() && !holds_any(access, d, open.variable);
-        if (same) {  // as without this loop
+        if (same) {  // the size without this loop
           out_.sizes[first_size + i * shape.size() + d] =
               out_.sizes[first_size + (i + 1) * shape.size() + d];
           continue;
@@ -289,7 +289,7 @@ class Reader {
     });
   }
 
-  // With all loops but the threads' at their start.
+  // Counts the transactions of a warp while all loops but the threads' are at their start.
   int warp_transactions(const TensorAccess& access) {
     const StatementBuffer& buffer = out_.buffer(access.buffer);
     const auto thread = std::find_if(open_.rbegin(), open_.rend(), [](const Open& open) {
@@ -310,7 +310,7 @@ class Reader {
     }
     ranges_[thread->variable] = {0, 0};
     const Open& last = open_.back();
-    int64_t repeats = 1;  // of what is no vector to the device
+    int64_t repeats = 1;  // elements that the device does not move as a vector
     if (last.loop.role == LoopRole::kVectorize && !place.empty() &&
         holds(place.back(), last.variable)) {
       const int64_t row = out_.held_of(stored_).empty() ? 1 : out_.held_of(stored_).back();
@@ -396,15 +396,15 @@ class Reader {
   bool with_warps_;
   const ComputeDag& dag_;
   ansor::ProgramValues values_;
-  std::vector<Range> ranges_;  // by variable
+  std::vector<Range> ranges_;  // one per variable
   std::vector<Open> open_;     // outer to inner
   std::vector<int> free_;
   float iterations_ = 1, work_ = 1;
   int64_t unroll_steps_ = 0;
   int kernel_ = 0;
   bool gpu_ = false;
-  StageId stored_;        // of the statement at hand
-  bool guarded_ = false;  // it chooses by conditions, element for element
+  StageId stored_;        // buffer that the statement at hand stores
+  bool guarded_ = false;  // the statement chooses by conditions, element for element
   Statements out_;
 };
 

@@ -50,10 +50,10 @@ struct StatementLoop {
   int64_t extent = 1;
 };
 
-/// What an access has to do with one loop around it.
+/// The effect of one loop around a statement on one of the statement's accesses.
 struct LoopUse {
   bool used = false;   // the loop's variable stands in an index
-  int64_t stride = 0;  // elements that one iteration moves by; 0: not at all
+  int64_t stride = 0;  // elements that one iteration moves the access by
 };
 
 enum class AccessKind : uint8_t { kRead, kWrite, kReadWrite };
@@ -61,39 +61,39 @@ enum class AccessKind : uint8_t { kRead, kWrite, kReadWrite };
 struct StatementAccess {
   StageId buffer;
   AccessKind kind = AccessKind::kRead;
-  int first_use = 0;   // of Statements::uses: one a loop, outer to inner
-  int first_size = 0;  // of Statements::sizes: a row a loop, one number a dimension
-  // Of the 32 lanes of a warp, for all of a vectorised loop: 32-byte sectors of global memory, or
-  // cycles of shared memory's banks; 0: not looked at (no threads, registers).
+  int first_use = 0;   // place in Statements::uses: one per loop, outer to inner
+  int first_size = 0;  // place in Statements::sizes: per loop one number per dimension
+  // 32-byte sectors of global memory, or cycles of shared memory's banks. The number is for the 32
+  // lanes of a warp and all of a vectorised loop; 0: not computed (no threads, or registers).
   int warp_transactions = 0;
 };
 
-/// Where a buffer lies.
+/// The memory that a buffer lies in.
 enum class BufferScope : uint8_t { kGlobal, kShared, kLocal };
 
 struct StatementBuffer {
   BufferScope scope = BufferScope::kGlobal;
   int element_bytes = 4;
-  int first_dim = 0, dims = 0;    // of Statements::shape: as the accesses index it
+  int first_dim = 0, dims = 0;    // range in Statements::shape, as accesses index the buffer
   double allocated = 0;           // elements held at a time; 0: an input
-  double realize_iterations = 1;  // of the loops around its allocation
+  double realize_iterations = 1;  // iterations of the loops around the allocation
 };
 
-/// What a contraction asks of a unit that multiplies narrow numbers.
+/// A contraction's use of a unit that multiplies narrow numbers.
 struct UnitUse {
-  int unit = -1;                      // number of its row in kDotRates; -1: there is none
-  int factor_bits = 0, sum_bits = 0;  // of an element
-  float useful = 0;                   // products that are asked for, of those that it makes
-  float instructions = 0;             // in one iteration of the parallel loops, or of a warp
-  float rows = 0, columns = 0;        // registers of sums that are added to in turn, of a warp its
-                                      // fragments: so many times so many
-  const MmaInstruction* mma = nullptr;  // a warp's; null: it is no GPU's
+  int unit = -1;                      // number of the unit's row in kDotRates; -1: none
+  int factor_bits = 0, sum_bits = 0;  // bits of an element
+  float useful = 0;                   // share of the unit's products that are asked for
+  float instructions = 0;             // number in one iteration of the parallel loops, or of a warp
+  float rows = 0, columns = 0;  // rows x columns registers of sums (or a warp's fragments) are
+                                // added to in turn
+  const MmaInstruction* mma = nullptr;  // a warp's instruction; null: no GPU
   int64_t stages = 1;                   // chunks that a warp's pipeline holds
-  float steps = 1, warps = 1;           // of a chunk, and of a block
-  float stage_bytes = 0;                // of both operands' chunks
-  float epilogue_bytes = 0;             // of the sums in shared memory; 0: they don't go there
+  float steps = 1, warps = 1;           // steps of a chunk, warps of a block
+  float stage_bytes = 0;                // bytes of one chunk of both operands
+  float epilogue_bytes = 0;  // bytes of the sums in shared memory; 0: they don't go there
   bool used() const { return unit >= 0 || mma != nullptr; }
-  /// Registers that are loaded for an instruction.
+  /// Returns the registers that are loaded for one instruction.
   float loads() const { return (rows + columns) / (rows * columns); }
 };
 
@@ -102,26 +102,25 @@ struct Statement {
   StageId buffer;
   int kernel = 0;        // loops at the root, counted in the program's order
   bool gpu = false;      // some thread has been bound here or before
-  float iterations = 1;  // of all loops (reference.md, O)
-  float work =
-      1;  // of the loops of one thread, virtual threads included (reference.md, symbols: W)
+  float iterations = 1;  // iterations of all loops (reference.md, O)
+  float work = 1;  // iterations of one thread and its virtual threads (reference.md, symbols: W)
   int64_t unroll_steps = 0;            // auto_unroll_max_step in force; 0: none
-  OperationCounts counts;              // of one evaluation of the stored value
-  UnitUse unit;                        // of a contraction's update
-  int first_loop = 0, loops = 0;       // of Statements::loops, outer to inner
-  int first_access = 0, accesses = 0;  // the stored buffer's comes last
+  OperationCounts counts;              // operations of one evaluation of the stored value
+  UnitUse unit;                        // unit that a contraction's update uses
+  int first_loop = 0, loops = 0;       // range in Statements::loops, outer to inner
+  int first_access = 0, accesses = 0;  // range in Statements::accesses; the stored buffer's is last
 };
 
 struct Statements {
-  std::vector<StatementBuffer> buffers;  // by stage
+  std::vector<StatementBuffer> buffers;  // one per stage
   std::vector<Statement> statements;     // in the program's order
   std::vector<StatementLoop> loops;
   std::vector<StatementAccess> accesses;
   std::vector<LoopUse> uses;
   std::vector<int64_t> sizes;  // elements of each dimension touched by a loop and those inside it
   std::vector<int64_t> shape;
-  std::vector<int64_t> held;  // as shape: extents of the part that is allocated at a time
-  int identities = 0;         // of loops: one more than the largest
+  std::vector<int64_t> held;  // like `shape`: extents of the part allocated at a time
+  int identities = 0;         // one more than the largest identity of a loop
   int kernels = 0;
 
   std::span<const StatementLoop> loops_of(const Statement& s) const {
@@ -140,20 +139,21 @@ struct Statements {
   std::span<const int64_t> held_of(StageId id) const {
     return {held.data() + buffer(id).first_dim, static_cast<size_t>(buffer(id).dims)};
   }
-  /// By dimension: elements that `loop` (of the statement, from 0) and those inside it touch.
+  /// Returns the elements of each dimension that the statement's loop number `loop` (from 0) and
+  /// the loops inside it touch.
   std::span<const int64_t> region(const StatementAccess& a, int loop) const {
     const int dims = buffer(a.buffer).dims;
     return {sizes.data() + a.first_size + loop * dims, static_cast<size_t>(dims)};
   }
 };
 
-/// Of a replayed record, as the reference sees it, with its quirks (reference.md, slots): bindings
-/// of consecutive kernels share identities.
+/// Makes the statements of a replayed record as the reference sees them, quirks included
+/// (reference.md, slots): bindings of consecutive kernels share identities.
 Statements make_statements(const ansor::ReplayNest& nest);
 
-/// Of a candidate of ours. Blocks, virtual threads and threads of a kernel are one binding each,
-/// outermost, as in Ansor's programs; indices are of whole tensors, those of a packed operand of
-/// its packed order.
+/// Makes the statements of a candidate's loop nest. Blocks, virtual threads and threads of a kernel
+/// are one binding each, outermost, as in Ansor's programs. Indices are those of whole tensors; a
+/// packed operand is indexed in its packed order.
 Statements make_statements(const LoopNest& nest);
 
 }  // namespace pruner

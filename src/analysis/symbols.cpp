@@ -14,7 +14,7 @@ bool is_first_dimension(LoopRole role) {
   return role == LoopRole::kThreadX || role == LoopRole::kBlockX;
 }
 
-// Product of the extents that move `access`, of those that move `also` too.
+// Returns the product of the extents of the loops that move both `access` and `also`.
 float extents(std::span<const StatementLoop> loops,
               std::span<const LoopUse> access,
               std::span<const LoopUse> also) {
@@ -26,7 +26,7 @@ float extents(std::span<const StatementLoop> loops,
   return product;
 }
 
-// What footprints and traffic are counted in: elements as the release does, or bytes.
+// The unit of footprints and traffic: elements, as in the release, or bytes.
 enum class Measure : uint8_t { kElements, kBytes };
 
 void set_row(Symbols& row, const Statements& program, const Statement& s, Measure measure) {
@@ -76,7 +76,7 @@ std::vector<Symbols> rows_of(const Statements& program, Measure measure) {
   return rows;
 }
 
-// What the two forms share of one row: the factors of reference.md, score.
+// The factors of one row that the two forms share (reference.md, score).
 struct Factors {
   double thread = 1;     // (1, 2]: work is inflated by what has no reuse
   double warp = 1;       // lanes that are used
@@ -172,7 +172,7 @@ double paper_latency_ms(const Statements& program, const Gpu& gpu, Penalties pen
     const Statement s = last_store(row.buffer);
     const double shared = shared_bytes[s.kernel];
     const double capacity = static_cast<double>(gpu.shared_bytes_per_block);
-    double penalty = 1;  // of memory
+    double penalty = 1;  // share of memory's speed
     if (penalties.counts(Penalty::kMemoryL1) && shared > capacity) penalty *= capacity / shared;
     if (penalties.counts(Penalty::kMemoryL2)) penalty *= transaction_penalty(program, s);
     row.reg /= static_cast<float>(kGpuModel.register_bytes);

@@ -36,15 +36,15 @@ struct Symbols {
 /// Rows in the order in which buffers are first stored to; a later store replaces an earlier one.
 std::vector<Symbols> symbols(const Statements& program);
 
-/// The released form's latency of all rows in milliseconds, in its own measure: elements are taken
-/// for bytes (reference.md, score and bytes). 0: there is nothing that it counts.
+/// Returns the released form's latency of all rows in milliseconds, in its own measure: elements
+/// are taken for bytes (reference.md, score and bytes). Returns 0 if the form counts nothing.
 double release_latency_ms(const std::vector<Symbols>& rows,
                           const DeviceAbstraction& device,
                           Penalties penalties = {});
 
-/// The published form: a statement's compute and memory times are added, memory is slowed by
-/// transactions that are used in part and by shared memory beyond what a multiprocessor has. In
-/// milliseconds: registers, traffic and transactions are counted in bytes of each buffer's type.
+/// Returns the published form's latency in milliseconds. A statement's compute and memory times are
+/// added; memory is slowed by transactions that are used in part and by shared memory beyond a
+/// block's limit. Registers, traffic and transactions are counted in bytes of each buffer's type.
 double paper_latency_ms(const Statements& program, const Gpu& gpu, Penalties penalties = {});
 
 }  // namespace pruner

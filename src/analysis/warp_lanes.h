@@ -1,5 +1,5 @@
-// What one access of a warp costs the memory: where its lanes read or write -> sectors of global
-// memory, cycles of shared memory.
+// The cost of one access of a warp: where its lanes read or write -> sectors of global memory,
+// cycles of shared memory.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace pruner {
 struct WarpLanes {
   explicit WarpLanes(int lanes) : count(lanes) { std::fill_n(elements.begin(), lanes, 0); }
 
-  std::array<int64_t, kWarpLanes> elements;  // by lane: offset of its first element
-  int count;                                 // lanes that there are
+  std::array<int64_t, kWarpLanes> elements;  // offset of each lane's first element
+  int count;                                 // number of lanes
   int width = 1;                             // neighbouring elements of a lane
 };
 

@@ -10,7 +10,7 @@
 namespace pruner::ansor {
 namespace {
 
-constexpr int64_t kMaxLoop = int64_t{1} << 48;  // of a fused loop: places fit in int64
+constexpr int64_t kMaxLoop = int64_t{1} << 48;  // limit of a fused loop: places fit in int64
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
@@ -111,7 +111,8 @@ class BoundInference {
     return Unit{};
   }
 
-  // Where the buffer is when nothing says it: as near to the threads as the stage is computed.
+  // Returns the scope of the stage's buffer. If no step names a scope, the threads around the
+  // attach path decide: the scope is as near to the threads as the path.
   StorageScope storage_scope(int s, std::span<const std::pair<int, int>> path) const {
     if (stages_[at(s)].scope != StorageScope::kAuto) return stages_[at(s)].scope;
     int rank = -1;
@@ -142,7 +143,8 @@ class BoundInference {
     const auto attach = path.empty() ? std::pair(-1, -1) : path.front();
     bool found = false;
     domain_.assign(stage.iters.size(), IndexSet{});
-    // From the innermost leaf outwards; the loop that `s` is attached at stands still, too.
+    // Visits the leaves from the innermost outwards. The loop that `s` is attached at stands still,
+    // like the loops around it.
     for (auto leaf = stage.leaves.rbegin(); leaf != stage.leaves.rend(); ++leaf) {
       found |= attach == std::pair(reader, *leaf);
       const StateIterator& iter = stage.iters[at(*leaf)];
@@ -151,7 +153,8 @@ class BoundInference {
       domain_[at(*leaf)] = whole ? IndexSet{pool_.constant(0), iter.extent - 1}
                                  : IndexSet{leaf_value(reader, *leaf), 0};
     }
-    // Then the loops around the reader: of those, too, some may be inside or bound to threads.
+    // Then visits the loops around the reader. Some of these loops may be inside, too, or bound to
+    // threads.
     relaxed_.assign(nest_.loops.size(), 0);
     bool any_relaxed = false;
     for (const auto& [outer, iter] : attach_path(nest_.state, reader)) {
@@ -190,7 +193,7 @@ class BoundInference {
     return {min, stage.iters[at(iter)].extent - 1};
   }
 
-  // From leaves to roots.
+  // Passes the sets of the leaves of stage `s` up to its root iterators.
   void pass_up_sets(int s) {
     const StateStage& stage = stages_[at(s)];
     for (int i = 0; i < stage.num_roots; ++i) {
@@ -301,8 +304,8 @@ class BoundInference {
   ReplayNest& nest_;
   IndexPool& pool_;
   std::vector<StateStage>& stages_;
-  std::vector<IndexSet> domain_;  // of the reader's iterators
-  std::vector<int64_t> relaxed_;  // by loop: its extent if it counts as inside
+  std::vector<IndexSet> domain_;  // value sets of the reader's iterators
+  std::vector<int64_t> relaxed_;  // one per loop: its extent if the loop counts as inside, else 0
 };
 
 }  // namespace

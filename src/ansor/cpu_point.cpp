@@ -12,7 +12,7 @@ namespace pruner::ansor {
 
 namespace {
 
-constexpr size_t kSpatialLevels = 4;  // of SSRSRS
+constexpr size_t kSpatialLevels = 4;  // number of spatial levels in SSRSRS
 
 // The iterators of a stage whose loops are, fused or not, its parallel loop.
 std::set<int> parallel_parts(const StateStage& stage) {

@@ -81,7 +81,7 @@ class TextReader {
     if (output.axes.size() != output_shape.size())
       return Error("the output's shape has other dims");
     for (size_t i = 0; i < output_shape.size(); ++i) output.axes[i].extent = output_shape[i];
-    // From the output back: the extents of a stage come of the loads of its readers.
+    // Goes from the output back, because the extents of a stage come from the loads of its readers.
     for (int s = dag_.size() - 1; s >= 0; --s) {
       if (dag_[StageId{s}].is_placeholder()) continue;
       const Result<Unit> inferred = infer(dag_[StageId{s}]);
@@ -178,7 +178,7 @@ class TextReader {
     return bounds(place, ranges).second;
   }
 
-  // Of `e`, if it is a reduce axis; what is known already stays.
+  // If `e` is a reduce axis, sets its extent unless the same or a smaller extent is known already.
   static void set_extent(Stage& stage, const Expr& e, int64_t extent) {
     const Var* var = as<Var>(e);
     if (!var) return;

@@ -42,7 +42,7 @@ class GpuPointReader : public PointReader {
   }
 
  private:
-  // What is decided of a level that is bound so, of a plan's one axis.
+  // Returns the decision of the level that is bound to `bind`, for the plan's one axis, or kFixed.
   static DecisionRef decision_of(const StagePlan& plan, Bind bind) {
     DecisionRef found = kFixed;
     for (size_t l = 0; l < plan.structure->levels.size(); ++l) {
@@ -88,7 +88,7 @@ class GpuPointReader : public PointReader {
     if (attached) match_root(stage(root), axes);
     for (const AxisTiles& own : plan.tiles) {
       const std::vector<int64_t> tile = factors(tiled, own.axis);
-      size_t part = 0;  // of the axis: SSSRRSRS has five of a spatial one, three of a reduction
+      size_t part = 0;  // SSSRRSRS has five parts of a spatial axis, three of a reduce axis
       for (size_t l = 0; l < plan.structure->levels.size(); ++l) {
         const Level& level = plan.structure->levels[l];
         const bool reduction = level.axes == Axes::kReduction;

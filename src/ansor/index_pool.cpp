@@ -114,7 +114,7 @@ IndexId identity(const IndexPool& pool, IndexOp op, IndexId a, IndexId b) {
   }
 }
 
-// Of constants; a division by 0 gives 0.
+// Computes an operation on two constants; a division by 0 gives 0.
 int64_t fold(IndexOp op, int64_t a, int64_t b) {
   switch (op) {
     case IndexOp::kAdd: return a + b;
@@ -234,7 +234,7 @@ LinearIndex IndexPool::linear(IndexId id) const {
 static IndexSet divide(IndexPool& pool, const IndexSet& a, int64_t c) {
   const IndexNode& start = pool[a.min];
   const int64_t step = start.stride == 0 ? c : std::gcd(start.stride, c);
-  const int64_t last = floor_mod(start.residue, step) + (c - step);  // of the start in its row
+  const int64_t last = floor_mod(start.residue, step) + (c - step);  // largest rest of the start
   return {pool.floor_div(a.min, c), (last + a.width) / c};
 }
 
@@ -243,7 +243,7 @@ static IndexSet remainder(IndexPool& pool, const IndexSet& a, int64_t c) {
                                        : IndexSet{pool.constant(0), c - 1};
 }
 
-// By the bounds of both alone.
+// Returns a set that follows from the bounds of `a` and `b` alone.
 static IndexSet bounded(IndexPool& pool, IndexOp op, const IndexSet& a, const IndexSet& b) {
   const IndexId low = pool.binary(op, a.min, b.min);
   const IndexId high = pool.binary(op, pool.add(a.min, a.width), pool.add(b.min, b.width));
@@ -288,12 +288,12 @@ IndexSet relax(IndexPool& pool, IndexId id, std::span<const int64_t> relaxed) {
   return combine(pool, node.op, a, b);
 }
 
-// Exact where the starts differ by a constant; else from the bounds of both starts.
+// The hull is exact if the starts differ by a constant. Else the bounds of both starts give it.
 IndexSet hull(IndexPool& pool, const IndexSet& a, const IndexSet& b) {
   if (a.min == b.min) return {a.min, std::max(a.width, b.width)};
   const LinearIndex x = pool.linear(a.min), y = pool.linear(b.min);
   if (x.terms == y.terms) {
-    const int64_t ahead = y.constant - x.constant;  // of b's start
+    const int64_t ahead = y.constant - x.constant;  // b's start minus a's start
     const int64_t end = std::max(a.width, ahead + b.width);
     return ahead >= 0 ? IndexSet{a.min, end} : IndexSet{b.min, end - ahead};
   }

@@ -81,12 +81,13 @@ struct IndexSet {
   friend bool operator==(const IndexSet&, const IndexSet&) = default;
 };
 
-/// op(a, b) for all values of a and b; where the width differs from point to point, the largest.
+/// Returns op(a, b) for all values of `a` and `b`. The width is the largest one if it differs from
+/// point to point.
 IndexSet combine(IndexPool& pool, IndexOp op, const IndexSet& a, const IndexSet& b);
 /// The values of `id` while the loops in `relaxed` run and all others stand still. relaxed[i] is
 /// the extent of loop i, or 0.
 IndexSet relax(IndexPool& pool, IndexId id, std::span<const int64_t> relaxed);
-/// What covers both.
+/// Returns a set that covers both `a` and `b`.
 IndexSet hull(IndexPool& pool, const IndexSet& a, const IndexSet& b);
 
 }  // namespace pruner::ansor

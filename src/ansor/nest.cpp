@@ -121,7 +121,8 @@ class NestWriter {
     return stage.leaves.size();
   }
 
-  // By iterator: 1 if it comes of a spatial axis, 2 if of a reduce axis.
+  // Returns a mask per iterator: bit 1 if the iterator comes from a spatial axis, bit 2 if from a
+  // reduce axis.
   static std::vector<int> touched(const StateStage& stage) {
     std::vector<int> flags(stage.iters.size(), 0);
     for (int i = 0; i < stage.num_roots; ++i) flags[at(i)] = i < stage.num_axes ? 1 : 2;
@@ -241,7 +242,7 @@ class NestWriter {
     return nest_.pool.binary(IndexOp::kSub, values[at(i)], min);
   }
 
-  // By iterator: a split below it runs past its end.
+  // Returns for each iterator whether a split below the iterator runs past its end.
   static std::vector<bool> left_open(const StateStage& stage) {
     std::vector<bool> open(stage.iters.size(), false);
     for (auto r = stage.relations.rbegin(); r != stage.relations.rend(); ++r) {
@@ -290,7 +291,7 @@ class NestWriter {
 
   ReplayNest& nest_;
   const std::vector<StateStage>& stages_;
-  std::vector<std::vector<int>> attached_;  // by stage: those computed at one of its loops
+  std::vector<std::vector<int>> attached_;  // per stage: the stages computed at its loops
   std::string error_;
 };
 

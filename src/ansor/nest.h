@@ -15,10 +15,10 @@
 namespace pruner::ansor {
 
 struct ReplayLoop {
-  int stage = 0, iter = 0;  // of the state
+  int stage = 0, iter = 0;  // stage of the state, iterator of the stage
   int64_t extent = 1;
   Annotation annotation = Annotation::kNone;
-  bool init = false;  // of the nest that sets a reduction to its first value
+  bool init = false;  // true in the nest that sets a reduction to its first value
 };
 
 /// The iterator whose pragmas hold inside; its loop may be gone, its extent being 1.
@@ -28,8 +28,8 @@ struct ReplayPragma {
 
 /// The part of a stage's tensor that is computed at one visit.
 struct ReplayRegion {
-  std::vector<IndexId> mins;     // by axis
-  std::vector<int64_t> extents;  // by axis
+  std::vector<IndexId> mins;     // start of the region along each axis
+  std::vector<int64_t> extents;  // extent of the region along each axis
 };
 
 /// value < bound, or value >= 0 where `lower`.
@@ -39,7 +39,7 @@ struct ReplayGuard {
   bool lower = false;
   int stage = 0, iter = 0;  // the iterator whose value it is
   bool of_axis = false;     // its value in the tensor; else counted from the region's start
-  bool init = false;        // of the nest that sets the first value
+  bool init = false;        // true in the nest that sets the first value
 };
 
 enum class StatementKind : uint8_t {
@@ -62,7 +62,7 @@ struct ReplayStatement {
   int stage = 0;
   ReplayAccess store;               // without a tensor for a temporary
   std::vector<IndexId> roots;       // values of the stage's axes and reduce axes
-  std::vector<ReplayAccess> loads;  // of the body, in the structure's order
+  std::vector<ReplayAccess> loads;  // loads of the body, in the structure's order
 };
 
 enum class NodeKind : uint8_t {
@@ -86,9 +86,9 @@ struct ReplayNest {
   State state;  // with all extents
   IndexPool pool;
   std::vector<ReplayLoop> loops;             // variable i is that of loop i
-  std::vector<ReplayRegion> regions;         // by stage; empty for inputs and what is inlined
-  std::vector<std::vector<int>> loop_of;     // by stage and iterator: its loop, or -1
-  std::vector<std::vector<IndexId>> values;  // by stage and iterator: its value in the main nest
+  std::vector<ReplayRegion> regions;         // one per stage; empty for inputs and inlined stages
+  std::vector<std::vector<int>> loop_of;     // loop per stage and iterator, or -1
+  std::vector<std::vector<IndexId>> values;  // value per stage and iterator, in the main nest
   std::vector<ReplayPragma> pragmas;
   std::vector<ReplayGuard> guards;
   std::vector<ReplayStatement> statements;

@@ -13,8 +13,8 @@ namespace {
 /// A load of the anchor: the iterators in each index.
 struct Operand {
   StageId stage;
-  std::vector<std::set<int>> iterators;        // by dimension
-  std::vector<std::optional<Affine>> indices;  // ... where it is affine
+  std::vector<std::set<int>> iterators;        // iterators in the index of each dimension
+  std::vector<std::optional<Affine>> indices;  // affine form of each index, if it has one
 
   bool has(int iterator) const {
     return std::ranges::any_of(iterators, [&](const auto& i) { return i.contains(iterator); });
@@ -47,7 +47,7 @@ int64_t extent_of(const Stage& stage, int iterator) {
 
 /// One dimension of a window: output places and the taps at each.
 struct WindowDim {
-  size_t dim;  // of the data
+  size_t dim;  // dimension of the data
   int place, tap;
   int64_t stride, dilation;
 };
@@ -222,7 +222,8 @@ class OperatorReader {
     return dilated ? text + dilations : text;
   }
 
-  /// Of the data before they were padded.
+  /// Returns the extent of dimension `dim` before the data were padded. Returns `otherwise` if the
+  /// data do not come from one stage of the same rank.
   int64_t source_extent(size_t dim, int64_t otherwise) const {
     const std::vector<StageId> producers = dag_.producers(data_.stage);
     if (producers.size() != 1) return otherwise;

@@ -10,30 +10,31 @@
 
 namespace pruner::ansor {
 
-/// What an axis of a contraction or a window is; iterators by it, outermost first.
+/// AxisRole says what an axis of a contraction or a window stands for. OwnOperator::axes lists the
+/// iterators of each role, outermost first.
 enum class AxisRole : uint8_t {
-  kRows,     // of the data alone: rows of a product, images
-  kShared,   // of both operands: batches of a product, channels of a window
-  kColumns,  // of the other operand alone: columns, output channels
+  kRows,     // axes of the data alone: rows of a product, images
+  kShared,   // axes of both operands: batches of a product, channels of a window
+  kColumns,  // axes of the other operand alone: columns, output channels
   kHeight,
   kWidth,
   kWindowHeight,
   kWindowWidth,
-  kInner,  // reduced, in both operands
+  kInner,  // reduce axes that both operands have
 };
 inline constexpr size_t kAxisRoles = 8;
 
 struct OwnOperator {
-  std::string
-      text;  // that parse_operator() reads: "conv2d 1 64 56 56 64 3 3 padding=1,1,1,1 +relu"
-  std::string name;                    // for a task: as networks have it
+  std::string text;  // input of parse_operator(): "conv2d 1 64 56 56 64 3 3 padding=1,1,1,1 +relu"
+  std::string name;  // name of the task, as networks have it
   std::string anchor;                  // the contraction's stage
   std::string data, weight;            // ... what it reads; a window has no weight
   std::string root;                    // the last stage
-  std::vector<std::vector<int>> axes;  // iterators of the anchor, by role
+  std::vector<std::vector<int>> axes;  // iterators of the anchor, one list per role
 };
 
-/// nullopt: it computes something else, or several of them.
+/// Returns the operator that `dag` computes, or nullopt if the DAG computes something else or
+/// several operators.
 std::optional<OwnOperator> own_operator(const ComputeDag& dag);
 
 /// A sketch of `ours`, the operator that own_operator() found for `record`, both analysed: the

@@ -15,21 +15,22 @@
 
 namespace pruner::ansor {
 
-/// What a record is in our space.
+/// NearestPoint says what a record is in our space.
 struct NearestPoint {
   Candidate candidate;
   std::string other;              // why the record's program is no point of ours; empty: it is
-  std::set<std::string> changed;  // what is not as in the record: "tiles", "loops", ...
+  std::set<std::string> changed;  // kinds of differences: "tiles", "loops", ...
 
   bool same() const { return other.empty(); }
 };
 
-/// Of the matched sketches the candidate with the fewest other loops, then the nearest numbers.
-/// Kept, as far as a sketch has the choice and what was chosen before leaves it legal: on a CPU
-/// each axis's tiles of SSRSRS (by how much each level holds), the inner reduction, the depth at
-/// which stages are computed, unrolling, what runs in parallel; on a GPU blocks, virtual threads,
-/// threads and tiles of SSSRRSRS, chunks, width of fetches, reductions across threads, unrolling.
-/// The error says why nothing is legal.
+/// Returns the candidate of the matched sketches with the fewest other loops, then the nearest
+/// numbers. A property of the record is kept if the sketch has the choice and earlier choices leave
+/// the property legal. The error says why nothing is legal.
+/// Properties on a CPU: tiles of SSRSRS along each axis (how much each level holds), inner
+/// reduction, depth at which stages are computed, unrolling, parallel loops.
+/// Properties on a GPU: blocks, virtual threads, threads and tiles of SSSRRSRS, chunks, width of
+/// fetches, reductions across threads, unrolling.
 Result<NearestPoint> nearest_point(const Space& space,
                                    std::span<const PointMatch> matches,
                                    const State& state);

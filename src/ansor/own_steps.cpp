@@ -46,14 +46,15 @@ class StepWriter {
   }
 
  private:
-  /// Of a structure: what writes its stage, and what writes the part of it that is computed in the
+  /// Writer names the functions that write a structure's steps: `stage` writes the plan's stage,
+  /// `part` writes the part of the stage that is computed in the loops of its root.
   /// loops of its root.
   struct Writer {
     const LoopStructure* structure;
     void (StepWriter::*stage)(const StagePlan&);
     void (StepWriter::*part)(const StagePlan&);
   };
-  static const Writer kTiled, kTiledOnGpu;  // of contractions
+  static const Writer kTiled, kTiledOnGpu;  // writers of contractions
   static const Writer kWriters[8];
 
   static int number(const StagePlan& plan) { return plan.stage.value; }

@@ -28,11 +28,11 @@ class ProgramValues {
   void push_condition(const Expr& condition) { simplifier_.push_condition(condition); }
   void pop_condition() { simplifier_.pop_condition(); }
 
-  /// By dimension, simplified: where a region of the stage starts.
+  /// Returns where a region of the stage starts: one simplified expression per dimension.
   std::vector<Expr> region_mins(int stage);
-  /// By dimension, simplified: the place that a statement stores to.
+  /// Returns the place that a statement stores to: one simplified index per dimension.
   std::vector<Expr> indices(const ReplayStatement& s);
-  /// What a statement stores or reduces, simplified; nothing where it stores a reduced temporary.
+  /// Returns what a statement stores or reduces, simplified; null if it stores a reduced temporary.
   Expr value(const ReplayStatement& s);
 
   /// "i.outer", "blockIdx.x"
@@ -50,11 +50,11 @@ class ProgramValues {
   const ReplayNest& nest_;
   const ComputeDag& dag_;
   const std::vector<StateStage>& stages_;
-  std::vector<std::vector<int>> init_loop_of_;   // by stage and iterator
-  std::vector<std::vector<std::string>> names_;  // by stage and iterator; none: not named
-  std::vector<Expr> variables_;                  // by loop
-  std::vector<std::vector<Expr>> mins_;          // by stage and axis
-  std::vector<std::vector<Expr>> values_[2];     // by stage and iterator, of its init nest in [1]
+  std::vector<std::vector<int>> init_loop_of_;   // per stage and iterator: init loop, if any
+  std::vector<std::vector<std::string>> names_;  // per stage and iterator, if `named`
+  std::vector<Expr> variables_;                  // one per loop
+  std::vector<std::vector<Expr>> mins_;          // region starts, per stage and axis
+  std::vector<std::vector<Expr>> values_[2];     // per stage and iterator; [1]: in its init nest
   TvmSimplifier simplifier_;
 };
 

@@ -8,9 +8,9 @@
 namespace pruner::ansor {
 namespace {
 
-constexpr int64_t kMaxFactor = int64_t{1} << 31;  // of one split: each length, and their product
-constexpr int64_t kMaxLoop = int64_t{1} << 48;    // iterations of a fused loop
-// What is made of an iterator nests its index: bounds for lists that no tuner wrote.
+constexpr int64_t kMaxFactor = int64_t{1} << 31;  // limit of a split's lengths and of their product
+constexpr int64_t kMaxLoop = int64_t{1} << 48;    // limit of a fused loop's iterations
+// Each step nests an iterator's index deeper. These bounds refuse lists that no tuner wrote.
 constexpr size_t kMaxSteps = 4096, kMaxStages = 256, kMaxLoops = 256, kMaxIterators = 2048;
 constexpr std::string_view kAutoUnroll = "auto_unroll_max_step$";
 

@@ -18,11 +18,11 @@ namespace pruner::ansor {
 
 /// One iterator of a stage: an axis, or what a split or fuse made.
 struct StateIterator {
-  int64_t extent = 0;  // of an axis: the whole; else set when bounds are inferred
+  int64_t extent = 0;  // the whole of an axis; other iterators get theirs when bounds are inferred
   bool reduce = false;
   Annotation annotation = Annotation::kNone;
   int64_t auto_unroll = -1;               // pragma auto_unroll_max_step; -1: none
-  std::vector<std::string> pragmas = {};  // by name
+  std::vector<std::string> pragmas = {};  // names of the other pragmas
 };
 
 /// A split of `parent` into `outer` and `inner`, or a fusion of those two into `parent`.
@@ -35,7 +35,7 @@ struct Relation {
 
 enum class ComputeAt : uint8_t { kRoot, kInlined, kIterator };
 
-/// Where the buffer of a stage is; kAuto: as the threads around it say.
+/// StorageScope says where the buffer of a stage lies; kAuto: the threads around the stage decide.
 enum class StorageScope : int8_t { kAuto = -1, kGlobal, kShared, kWarp, kLocal };
 
 struct StateStage {
@@ -57,12 +57,13 @@ struct StageEdit {
   enum class Kind : uint8_t { kCacheRead, kCacheWrite, kRfactor };
   Kind kind;
   int stage;
-  std::string scope;         // of a cache
-  std::vector<int> readers;  // of a cache read
-  // Of an rfactor: how the reduce axes became iterators, and which of them is the new axis.
+  std::string scope;         // storage scope of a cache
+  std::vector<int> readers;  // stages that read a kCacheRead copy
+  // The members below describe a kRfactor: how the reduce axes became iterators, and which iterator
+  // is the new axis.
   std::vector<Relation> relations = {};
   std::vector<StateIterator> iters = {};
-  std::vector<int> reduce_leaves = {};  // those that stay reduced
+  std::vector<int> reduce_leaves = {};  // reduce iterators that stay reduced
   int factor_iter = 0, factor_axis = 0;
 };
 

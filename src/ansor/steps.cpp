@@ -45,7 +45,7 @@ class StepReader {
     return values;
   }
 
-  /// What is wrong with the step, if anything.
+  /// Returns what is wrong with the step, or null.
   const char* wrong() const {
     return wrong_ ? wrong_ : at_ != step_.size() ? "more items than it has" : nullptr;
   }

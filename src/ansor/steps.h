@@ -12,7 +12,7 @@
 
 namespace pruner::ansor {
 
-/// What is done with a loop, in the order of the format's numbers.
+/// Annotation says what is done with a loop, in the order of the format's numbers.
 enum class Annotation : uint8_t {
   kNone,
   kUnroll,

@@ -143,7 +143,7 @@ void note_loads(Structure& s) {
   }
 }
 
-// What two states must share to share a structure.
+// Returns a key of what two states must share to share a structure.
 std::vector<int64_t> key_of(const State& state) {
   std::vector<int64_t> key;
   for (const StateStage& stage : state.stages) {

@@ -13,7 +13,7 @@ namespace pruner::ansor {
 struct Structure {
   ComputeDag task;                        // before any step
   ComputeDag dag;                         // stage i is the state's; inlined ones stay, unread
-  std::vector<bool> inlined;              // by stage
+  std::vector<bool> inlined;              // one per stage
   std::vector<std::vector<int>> readers;  // compute stages that load it, ascending
   std::vector<std::vector<Expr>> loads;   // distinct Loads in a stage's body, in order
 };

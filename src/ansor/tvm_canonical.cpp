@@ -136,8 +136,7 @@ Canonical RuleRewriter::canonical_mul(const Expr& e, const Binary& node) {
   return term;
 }
 
-// TVM's SeparateDivisibleParts.
-// What c divides, and the rest.
+// Splits `sum` into the terms that `c` divides and the rest (TVM's SeparateDivisibleParts).
 static std::pair<SumForm, SumForm> separate(const SumForm& sum, int64_t c) {
   SumForm whole, rest;
   (sum.base % c == 0 ? whole : rest).base = sum.base;

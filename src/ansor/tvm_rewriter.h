@@ -1,5 +1,5 @@
-// What the parts of TvmSimplifier share: one pass over an expression, its rules (tvm_rules.cpp) and
-// its canonical sums (tvm_canonical.cpp). Only they include this.
+// Declares the class that the parts of TvmSimplifier share: one pass over an expression, its rules
+// (tvm_rules.cpp) and its canonical sums (tvm_canonical.cpp). Only these parts include this header.
 #pragma once
 
 #include <algorithm>
@@ -129,7 +129,7 @@ class RuleRewriter {
  private:
   enum class Order : uint8_t { kUnknown, kEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kNot };
 
-  // What is known of values.
+  // bound() to at_least() say what is known of a value.
   Range bound(const Expr& e) const;  // with the conditions that hold
   Range bound_as_written(const Expr& e) const;
   std::pair<int64_t, int64_t> residue(const Expr& e) const;  // stride (0: one value), base
@@ -177,7 +177,7 @@ class RuleRewriter {
   SplitTerm divided(SplitTerm term, int64_t c);
   SplitTerm remainder(SplitTerm term, int64_t c);
 
-  static constexpr int kMaxDepth = 5;  // of rules whose result is rewritten again
+  static constexpr int kMaxDepth = 5;  // greatest depth of rewriting a rule's result again
 
   const TvmSimplifier& known_;
   bool canonical_;

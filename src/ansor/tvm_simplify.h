@@ -24,7 +24,7 @@ class TvmSimplifier {
 
  private:
   friend class RuleRewriter;
-  // What expressions became, by node, while the same is known; a copy starts without.
+  // Memo keeps the result of each expression node while the same is known; a copy starts empty.
   struct Memo {
     Memo() = default;
     Memo(const Memo&) {}
@@ -38,7 +38,7 @@ class TvmSimplifier {
     std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> made[2];  // canonical ones in [1]
   };
 
-  std::vector<Range> ranges_;  // by variable
+  std::vector<Range> ranges_;  // one per variable
   std::vector<std::vector<std::pair<Expr, Range>>> known_;
   mutable Memo memo_;
 };

@@ -1,6 +1,6 @@
-// The loops of a replayed record -> what they want of the decisions of one of our sketches. Of a
-// GPU: its SSSRRSRS tiles, threads, fetches. Of a CPU: its SSRSRS tiles, what runs in parallel,
-// where stages are computed. What the sketch has no word for is listed.
+// Reads from the loops of a replayed record what they want of the decisions of one of our sketches.
+// A GPU's record wants SSSRRSRS tiles, threads, fetches. A CPU's record wants SSRSRS tiles,
+// parallel loops, places where stages are computed. What the sketch has no word for is listed.
 #pragma once
 
 #include <string>
@@ -14,25 +14,26 @@ namespace pruner::ansor {
 /// The stages and axes of a record that stand for those of a sketch.
 struct PointMatch {
   SketchId sketch;
-  std::vector<int> stages;   // of the state, by plan; -1: none
-  bool same_stages = false;  // one for each of the state's
-  /// By iterator of a contraction of the sketch: those of the state's, outermost first. Empty: each
-  /// is its own.
+  std::vector<int> stages;   // stage of the state for each plan; -1: none
+  bool same_stages = false;  // whether each computed stage of the state has a plan
+  /// `axes` lists the state's iterators for each iterator of a contraction of the sketch, outermost
+  /// first. If `axes` is empty, each iterator stands for itself.
   std::vector<std::vector<int>> axes = {};
 };
 
 struct WantedPoint {
-  std::vector<double> values;        // by decision, or kNoWish (nearest.h)
+  std::vector<double> values;        // one per decision, or kNoWish (nearest.h)
   std::vector<std::string> reasons;  // why no candidate of the sketch is the record's program
-  int structural = 0;                // of them: other loops, not another number
+  int structural = 0;                // number of reasons that are other loops, not another number
 };
 
 WantedPoint wanted_on_gpu(const Space& space, const PointMatch& match, const State& state);
 WantedPoint wanted_on_cpu(const Space& space, const PointMatch& match, const State& state);
 
-// What both read.
+// Helpers that both functions use.
 
-/// What a split leaves of an iterator, outermost first; the factor of the first is the rest.
+/// SplitPart is a part that splits left of an iterator. Parts are listed outermost first; the first
+/// part is the rest, and its factor is 0.
 struct SplitPart {
   int iter;
   int64_t factor;
@@ -57,7 +58,7 @@ class PointReader {
  protected:
   size_t plan_index(StageId id) const { return static_cast<size_t>(sketch_.tables->plan_of[id]); }
   const StagePlan& plan_of(StageId id) const { return sketch_.plans[plan_index(id)]; }
-  /// Of the state; -1: it has no such stage.
+  /// Returns the number of the state's stage; -1 if the state has no such stage.
   int number(StageId id) const { return match_.stages[plan_index(id)]; }
   const StateStage& stage(int number) const { return state_.stages[number]; }
 

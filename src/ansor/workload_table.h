@@ -33,8 +33,8 @@ class WorkloadTable {
  private:
   WorkloadEntry make_entry(const std::string& workload_key) const;
 
-  std::map<std::string, ComputeDag> dags_;     // by canonical key
-  std::map<std::string, std::string> unread_;  // ... and why a DAG could not be read
+  std::map<std::string, ComputeDag> dags_;     // keyed by canonical key
+  std::map<std::string, std::string> unread_;  // reason of each unread DAG, by canonical key
   std::mutex mutex_;
   std::map<std::string, WorkloadEntry, std::less<>> entries_;
 };

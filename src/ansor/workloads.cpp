@@ -10,7 +10,7 @@ namespace pruner::ansor {
 namespace {
 
 constexpr int64_t kMaxExtent = 1'000'000'000;  // products of two fit in int64
-constexpr double kMaxElements = 1e12;          // of one tensor
+constexpr double kMaxElements = 1e12;          // most elements of one tensor
 
 // Reads the arguments of a key in order; the first that does not fit is kept.
 class Arguments {
@@ -63,7 +63,7 @@ class Arguments {
     const Json& json = next();
     if (json == "VALID") return {0, 0, 0, 0};
     if (json == "SAME") {
-      return {height / 2, width / 2, (height - 1) / 2, (width - 1) / 2};  // as TVM's get_pad_tuple
+      return {height / 2, width / 2, (height - 1) / 2, (width - 1) / 2};  // TVM's get_pad_tuple
     }
     std::vector<int64_t> pads = numbers_of(json);
     if (pads.size() == 1) pads.resize(4, pads[0]);
@@ -79,7 +79,7 @@ class Arguments {
   void refuse(const char* what) {
     if (wrong_.empty()) wrong_ = "argument " + std::to_string(at_ - 1) + " " + what;
   }
-  /// What is wrong, or nothing.
+  /// Returns what is wrong, or an empty string.
   std::string wrong() const {
     return wrong_.empty() && more() ? "more arguments than it takes" : wrong_;
   }
@@ -199,8 +199,8 @@ int64_t window_extent(Arguments& in, int64_t padded, int64_t kernel, int64_t str
   return padded < kernel ? 1 : window_output(padded, kernel, stride, 1, 0, 0);
 }
 
-// What follows a convolution; a bias has one value a channel. Of two operators, the first and the
-// second.
+// Epilogue is the operator that follows a convolution; kBias has one value per channel. Epilogues
+// holds the first and the second operator.
 enum class Epilogue : uint8_t { kNone, kRelu, kAdd, kBias };
 using Epilogues = std::pair<Epilogue, Epilogue>;
 
@@ -261,7 +261,8 @@ ComputeDag conv2d(Arguments& in) {
 }
 
 // [name, n, h, w, co, ci, kh, kw, stride, padding].
-// As in TVM's tutorial: height and width before the channels, a bias and a ReLU.
+// The key gives height and width before the channels; a bias and a ReLU follow, as in TVM's
+// tutorial.
 ComputeDag conv2d_bias_relu(Arguments& in) {
   const int64_t n = in.extent(), h = in.extent(), w = in.extent(), co = in.extent();
   const int64_t ci = in.extent(), kh = in.extent(), kw = in.extent();

@@ -10,18 +10,19 @@
 
 namespace pruner {
 
-/// What the records of programs say of how they were chosen (Record).
+/// The fields of Record that say how a program was chosen.
 struct TrialLabels {
   std::string origin, mode;
 };
 
 class BundleBuild : public std::enable_shared_from_this<BundleBuild> {
  public:
-  /// Builds by `builder`, which need not have the device.
+  /// Makes the measurers' common part. `builder` builds the programs and need not have the device.
   static std::shared_ptr<BundleBuild> make(std::unique_ptr<LocalMeasurer> builder,
                                            BundleWriter bundle);
 
-  /// Of a search whose records are labelled so. Its results are `later`.
+  /// Returns the measurer of a search whose records have these labels. All of the measurer's
+  /// results are `later`.
   std::unique_ptr<Measurer> measurer(TrialLabels labels);
 
  private:

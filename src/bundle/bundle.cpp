@@ -47,7 +47,7 @@ Result<BundleHead> head_from_json(const Json& json) {
   return head;
 }
 
-/// What a record of a program says of its result until it has one.
+/// Returns the result in the record of a program that is not measured yet.
 MeasureResult not_measured() { return failed_result(MeasureError::kUnknown, "not measured"); }
 
 Result<BundledProgram> program_from_json(const Json& json, std::string object) {
@@ -61,7 +61,7 @@ Result<BundledProgram> program_from_json(const Json& json, std::string object) {
   return program;
 }
 
-/// What a signature is of, and a hash: all that an entry says.
+/// Returns the text that an entry's signature and hash cover: all of the entry's content.
 std::string content(std::string_view kind, std::string_view json, std::string_view object) {
   std::string all(kind);
   all.append("\n").append(json).append("\n").append(object);

@@ -24,12 +24,12 @@
 
 namespace pruner {
 
-/// What a bundle says of all its programs.
+/// The facts that a bundle holds once for all its programs.
 struct BundleHead {
-  std::string version = {};  // pruner's, that made it
+  std::string version = {};  // version of the pruner that made the bundle
   Target target;
-  MeasureOptions options = {};  // with which its programs are measured
-  int64_t network_bytes = 0;    // weights and arena of the network that they are of; 0: an operator
+  MeasureOptions options = {};  // options with which the programs are measured
+  int64_t network_bytes = 0;    // weights and arena of the programs' network; 0: an operator
 };
 
 /// A program of a task of the bundle.
@@ -68,9 +68,9 @@ class BundleWriter {
   int64_t programs_ = 0;
 };
 
-/// Whose programs are run: of those who sign with one of the keys, or anybody's.
+/// The builders whose programs are run: those who sign with one of the keys, or anybody.
 struct BundleTrust {
-  std::vector<std::string> keys = {};  // public ones
+  std::vector<std::string> keys = {};  // public keys
   bool anybody = false;
 };
 
@@ -85,7 +85,7 @@ class BundleReader {
   /// The next program; nullopt at the end. Fails if an entry is damaged, or not signed by a trusted
   /// key.
   Result<std::optional<BundledProgram>> next();
-  /// Of a program that next() gave.
+  /// Returns the task of a program that next() gave, by BundledProgram::task.
   const Task& task(const std::string& hash) const { return tasks_.at(hash); }
   /// Known at the end: the file has no end, as its build or its copying was stopped.
   bool cut_short() const { return !ended_; }

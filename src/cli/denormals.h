@@ -7,7 +7,7 @@
 
 namespace pruner {
 
-/// What --denormals is without the option.
+/// `kDenormalsDefault` is the value if --denormals is not given.
 inline constexpr char kDenormalsDefault[] = "flush";
 
 /// Adds --denormals to the options of the target.

@@ -24,7 +24,7 @@ Result<double> parse_duration_s(std::string_view text) {
   const char* const end = at + text.size();
   while (at != end) {
     double number = 0;
-    // Without exponents, as the letter after a number is its unit.
+    // Numbers have no exponents, since the letter after a number is its unit.
     const auto [next, code] = std::from_chars(at, end, number, std::chars_format::fixed);
     if (code != std::errc()) return error;
     if (next == end) {

@@ -1,4 +1,4 @@
-// What a file is by its first bytes, so that a command replaces no file of another kind.
+// Tells the kind of a file by its first bytes, so that a command replaces no file of another kind.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ enum class FileKind : uint8_t {
   kOther
 };
 
-/// `path` tells an ONNX model, too: by its extension.
+/// Returns the kind of a file with content `file`; the extension of `path` may tell an ONNX model.
 FileKind kind_of(const std::string& path, std::string_view file);
-/// For a message: "an ONNX model".
+/// Returns the words for the kind in a message: "an ONNX model".
 std::string print(FileKind kind, std::string_view file);
 
-/// Why a command that writes a file of one of these kinds may not write it to `path`: a file of
-/// another kind is there. "": it may. An empty file may be replaced.
+/// Returns why a command that writes files of the kinds `by` may not write to `path`: a file of
+/// another kind is there. Returns "" if the command may. An empty file may be replaced.
 std::string why_not_replaced(const std::string& path, std::span<const FileKind> by);
 
 }  // namespace pruner

@@ -52,7 +52,7 @@ Result<std::string> run_name(const WorkDir& dir) {
   return name;
 }
 
-// What tells one trial's record from another's.
+// Returns a text that tells one trial's record from another's.
 static std::string identity(const Record& record) {
   std::string text = record.workload_key + "|" + record.sketch_hash + "|" +
                      std::to_string(record.result.timestamp);

@@ -13,29 +13,29 @@ namespace pruner {
 struct FleetAccess {
   BrokerAccess broker;
 
-  /// `flag`: of the server's address, with what help calls it.
+  /// Adds the options. `flag` is the option of the server's address and the name of its value.
   void add_to(CLI::App& app, const char* flag, const char* help);
   bool given() const { return !broker.url.empty(); }
 };
 
 struct FleetRunOptions {
   FleetAccess access;
-  std::string kind;  // of the workers; empty: that of this machine
+  std::string kind;  // kind of the workers; empty: this program's kind for the target
 
   void add_to(CLI::App& app);
   bool given() const { return access.given(); }
 };
 
-/// The measurer of a run of that name, on the fleet's workers for `target`.
+/// Returns the measurer of the run `run`, on the fleet's workers for `target`.
 Result<std::unique_ptr<FleetMeasurer>> make_fleet_measurer(const FleetRunOptions& options,
                                                            const Target& target,
                                                            const MeasureOptions& measure,
                                                            const std::string& run);
-/// A name that no other run has.
+/// Returns a name that no other run has.
 std::string fresh_run_name();
-/// The name of the run in a work dir, kept there so that it can go on.
+/// Returns the name of the run in a work dir. The name is kept there so that the run can go on.
 Result<std::string> run_name(const WorkDir& dir);
-/// Records what workers measured for a run in a work dir while nobody was there to do it.
+/// Records the results of a run that workers measured while nobody was there to record them.
 Result<Unit> record_late_results(FleetMeasurer& measurer,
                                  std::span<const WeightedTask> tasks,
                                  const TuneOptions& tune,

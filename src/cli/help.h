@@ -14,9 +14,9 @@ class FormatterBase;
 
 namespace pruner {
 
-/// What help calls a group.
+/// Returns the title of a group in help.
 std::string_view title(OptionGroup group);
-std::string_view title(CommandGroup group);  // empty of the hidden ones
+std::string_view title(CommandGroup group);  // empty for kHidden
 
 /// Writes the help of every command below the app that it is given to.
 std::shared_ptr<CLI::FormatterBase> help_formatter();

@@ -22,7 +22,7 @@ static void on_signal(int signal) {
   int none = 0;
   received.compare_exchange_strong(none, signal);
   if (in_order && !interrupted.exchange(true)) return;
-  // What is left behind is removed by a thread: a handler may not do so.
+  // A thread removes the temporary folders, since a signal handler may not.
   if (wake[1] < 0 || write(wake[1], "", 1) != 1) _exit(128 + received);
   errno = error;
 }

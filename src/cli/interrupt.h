@@ -6,17 +6,17 @@
 
 namespace pruner {
 
-/// Catches the signals from now on: each ends the program at once. SIGHUP stays ignored where it is
-/// (nohup). What is written beyond a limit of file sizes is an error, no signal.
+/// Catches the signals: each ends the program at once. SIGHUP stays ignored if it is (nohup). A
+/// write beyond the limit of file sizes becomes an error instead of a signal.
 void catch_signals();
 
-/// From now on the first signal asks the work to end in good order, by this flag; the second ends
-/// the program.
+/// Makes the first signal set the flag that is returned, which asks the work to end in good order.
+/// The second signal ends the program.
 const std::atomic<bool>& catch_interrupts();
-/// From now on every signal ends the program, as before.
+/// Makes every signal end the program again.
 void release_interrupts();
 
-/// The exit code of a program that ends with `code`: that of the signal, if there was one.
+/// Returns the exit code of a program that ends with `code`: the signal's if there was a signal.
 int exit_code_after_signals(int code);
 
 }  // namespace pruner

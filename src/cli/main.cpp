@@ -22,7 +22,7 @@ static int fail(const Error& error, int code) {
   return code;
 }
 
-/// What a command came to; a want of the machine is no fault of the user's.
+/// Returns the exit code of a command's result. A lack of the machine is not the user's fault.
 static int exit_code(const Result<int>& result) {
   if (result.ok()) return *result == kInterrupted ? exit_code_after_signals(*result) : *result;
   const bool machine = is_machine_fault(result.error().message());
@@ -43,7 +43,7 @@ static int run(int argc, const char* const* argv) {
   return exit_code(line->run(line->call));
 }
 
-// What a standard library throws where the machine lacks something; all else is a bug here.
+// Returns an exception's error: the machine lacks something, or there is a bug here.
 static Error thrown(const std::exception& e) {
   if (std::ferror(stdout) != 0) return cannot_write("standard output");
   if (dynamic_cast<const std::bad_alloc*>(&e) != nullptr)

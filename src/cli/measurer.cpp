@@ -12,7 +12,7 @@
 
 namespace pruner {
 
-/// Of a task's constants, in the form that has the most (Winograd's has up to four times as many).
+/// Returns the constants' bytes in the form with the most (Winograd's: up to four times as many).
 static int64_t most_weight_bytes(const Task& task) {
   int64_t most = 0;
   for (const Sketch& sketch : make_space(task).sketches) {
@@ -24,10 +24,10 @@ static int64_t most_weight_bytes(const Task& task) {
   return most;
 }
 
-/// What a run of the network touches at most, weights and arena; 0: it is an operator.
+/// Returns the most bytes that a run of the network touches, weights and arena; 0: an operator.
 static int64_t network_bytes(const Source& source) {
   if (!source.network) return 0;
-  // Workspaces are known after code is made only; they are left out.
+  // Workspaces are left out, since their sizes are known only when code is made.
   const std::vector<KernelMemory> no_workspaces(source.partition().groups.size());
   int64_t bytes = plan_memory(source.partition(), no_workspaces).arena_bytes;
   for (const WeightedTask& weighted : source.tasks)

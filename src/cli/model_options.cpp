@@ -26,7 +26,7 @@ std::string fold_file(const fs::path& path, int64_t fold, int64_t folds) {
   return named.string();
 }
 
-/// What its scripts take for the dataset's device: the last word but one between underscores.
+/// Returns what Pruner's scripts take for the dataset's device: the last word but one between "_".
 std::string device_part(const std::string& dataset) {
   const std::string stem = fs::path(dataset).stem().string();
   const size_t end = stem.rfind('_');
@@ -83,7 +83,7 @@ class ProgressLine {
   double shown_s_ = 0;
 };
 
-// Beside the model, after each epoch that was judged.
+// Writes the curve beside the model, after each epoch that was judged.
 Result<Unit> write_curve(const std::string& model, std::span<const TrainingPoint> curve) {
   TRY(write_file(training_file(model, "tsv"), training_tsv(curve)));
   return write_file(training_file(model, "svg"), training_svg(curve, model));
@@ -214,7 +214,7 @@ Result<ProgramTable> read_datasets(const std::vector<std::string>& datasets) {
   return table;
 }
 
-/// What trains the first fold, but for the file to write.
+/// Returns the options that train the first fold, except for the file to write.
 static Result<PretrainOptions> pretrain_options(const TrainingOptions& options) {
   const auto share = [](const char* flag, double value) -> Result<Unit> {
     if (value > 0 && value <= 1) return Unit{};

@@ -24,7 +24,7 @@ constexpr std::pair<std::string_view, std::string_view> kFirstWords[] = {
     {"records", "Look into record files, and make others of them."},
 };
 
-/// What is wrong with a number; empty: nothing, and `value` has it.
+/// Reads a number into `value`. Returns what is wrong with the text; empty if nothing is.
 template <typename T>
 std::string read_number(const std::string& text, T& value, int64_t least) {
   std::conditional_t<std::is_integral_v<T>, int64_t, double> number{};
@@ -54,7 +54,7 @@ bool is_written(const CLI::Option& option) {
   return is_marked(option, kWrites) || is_marked(option, kWritesOverInputs);
 }
 
-/// Whether the values of an option may be files, by what help calls them.
+/// Whether the values of an option may be files, by the name of the value in help.
 bool may_be_read(const CLI::Option& option) {
   const std::string value =
       option.get_positional() ? option.get_name(true) : option.get_type_name();
@@ -63,7 +63,7 @@ bool may_be_read(const CLI::Option& option) {
       [&](const char* word) { return value.find(word) != std::string::npos; });
 }
 
-/// What an option is called in a message: "-o,--out-file" is -o, "MODEL.onnx" itself.
+/// Returns the name of an option in messages: -o for "-o,--out-file", and MODEL.onnx for itself.
 std::string shown_name(const CLI::Option& option) {
   if (option.get_positional()) return option.get_name(true);
   if (!option.get_snames().empty()) return "-" + option.get_snames().front();
@@ -79,7 +79,7 @@ bool same_file(const std::string& a, const std::string& b) {
   return fs::absolute(a, code).lexically_normal() == fs::absolute(b, code).lexically_normal();
 }
 
-/// An error where an option names a file to write, and a file of another kind is there.
+/// Returns an error if an option names a file to write, and a file of another kind is there.
 Result<Unit> check_replaced_file(const CLI::Option& option) {
   if (!is_marked(option, kReplaces)) return Unit{};
   CLI::Validator check = *const_cast<CLI::Option&>(option).get_validator(kReplaces);
@@ -89,8 +89,8 @@ Result<Unit> check_replaced_file(const CLI::Option& option) {
   return Unit{};
 }
 
-/// An error where an option of `app` names a file to write that another one names, too: what that
-/// one reads or writes would be lost.
+/// Returns an error if an option of `app` names a file to write that another option names, too. The
+/// file that the other option reads or writes would be lost.
 Result<Unit> check_written_files(const CLI::App& app) {
   for (const CLI::Option* written : app.get_options()) {
     if (!is_written(*written) || written->empty()) continue;
@@ -100,7 +100,7 @@ Result<Unit> check_written_files(const CLI::App& app) {
       if (other == written || !(both_written || may_be_read(*other))) continue;
       if (!both_written && is_marked(*written, kWritesOverInputs)) continue;
       for (const std::string& value : other->results()) {
-        // Of "NAME=FILE" the file; a file that is not there yet is of use to nobody who reads.
+        // `named` is the FILE of "NAME=FILE". A file that does not exist yet is no input.
         const std::string named = value.substr(value.find('=') + 1);
         std::error_code code;
         const bool is_there = std::filesystem::exists(file, code);
@@ -230,7 +230,7 @@ class Parser {
     return nullptr;
   }
 
-  // What the user may have meant: commands, or the long options of the command.
+  // Returns the words that the user may have meant: commands, or the long options of the command.
   std::vector<std::string> known_words(const std::string& like) const {
     std::vector<std::string> words;
     const Entry* entry = chosen();
@@ -262,7 +262,7 @@ class Parser {
   }
 
   CLI::App app_;
-  // By the words of its command ("records stat"); groups ("records") too.
+  // `nodes_` has the app of each command ("records stat") and each group ("records") by its words.
   std::map<std::string, CLI::App*> nodes_;
   std::vector<Entry> entries_;
   Invocation call_;
@@ -279,7 +279,7 @@ std::string with_hyphens(std::string word) {
   return word;
 }
 
-/// As a shell reads it back.
+/// Quotes an argument so that a shell reads the same text back.
 std::string quote(const std::string& argument) {
   const bool plain =
       !argument.empty() && argument.find_first_of(" '\"$&|;<>()*?#~`\\") == std::string::npos;
@@ -304,7 +304,7 @@ const Option& Option::replaces(std::vector<FileKind> kinds) const {
   const auto check = [kinds = std::move(kinds)](const std::string& file) {
     return why_not_replaced(file, kinds);
   };
-  // Not while options are read: that a file is named twice is said first.
+  // The check is not active while options are read: a file that is named twice is reported first.
   option->check(CLI::Validator(check, "", kReplaces).active(false));
   return *this;
 }
@@ -331,8 +331,8 @@ Option add_option(CLI::App& app, const char* flags_and_value, T& value, int64_t 
     return {option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)};
   } else {
     CLI::Option* option = app.add_option(flags, value)->type_name(shown);
-    // Of a flag given twice the last value counts, of a list all; without dashes a list takes all
-    // words.
+    // If a flag is given twice, the last value counts, or all values of a list. A list without
+    // dashes takes all words.
     const bool list = std::is_same_v<T, std::vector<std::string>>;
     if (list && flags[0] != '-') return {option};
     option->expected(1)->allow_extra_args(false);
@@ -358,7 +358,7 @@ Option add_cores(CLI::App& app, const char* flag, int& threads) {
   const int all = usable_cpus();
   threads = all;
   const Option option = add_option(app, flag, threads);
-  // After the check, which writes the 0 that was given.
+  // This runs after the check, which writes the 0 that was given.
   option.option->each([&threads, all](const std::string&) {
     if (threads == 0) threads = all;
   });

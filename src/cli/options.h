@@ -21,21 +21,22 @@ class Option;
 
 namespace pruner {
 
-/// What `pruner --version` says and every report carries: the version of CMakeLists.txt.
+/// `kVersion` is what `pruner --version` and every report say: the version in CMakeLists.txt.
 inline constexpr const char* kVersion = "0.1.0";
 
-/// kFailed: the machine lacks something, or a bug here. 130 is 128 + SIGINT, as shells say of a
-/// program that Ctrl-C ended; for another signal it becomes that signal's
+/// kFailed means that the machine lacks something, or a bug here. 130 is 128 + SIGINT, the shells'
+/// code of a program that Ctrl-C ended. For another signal it becomes that signal's code
 /// (exit_code_after_signals).
 enum ExitCode : int { kDone = 0, kFailed = 1, kUserError = 2, kInterrupted = 130 };
 
-/// What every command is told, whatever its own options are.
+/// Holds the settings that every command gets besides its own options.
 struct Invocation {
-  std::string command_line;  // as given, for reports
-  // One JSON value on standard output; details on standard error; neither progress nor warnings.
+  std::string command_line;  // text as given, for reports
+  // json: one JSON value on standard output. verbose: details on standard error. quiet: neither
+  // progress nor warnings.
   bool json = false, verbose = false, quiet = false;
 
-  /// Prints a result in the form that was asked for; kDone.
+  /// Prints a result in the form that was asked for; returns kDone.
   int show(const Json& result, std::string_view text) const;
 };
 
@@ -44,7 +45,7 @@ using RunCommand = std::function<Result<int>(const Invocation& call)>;
 /// Adds a command's options to `app`; what it returns runs with the values that they get.
 using MakeCommand = RunCommand(CLI::App& app);
 
-/// Where `pruner --help` lists a command, in this order; a hidden one is in no list.
+/// `CommandGroup` is a command's list in `pruner --help`, in this order; kHidden has no list.
 enum class CommandGroup : uint8_t {
   kTuning,
   kModules,
@@ -77,17 +78,17 @@ RunCommand make_command(CLI::App& app) {
 struct Option {
   CLI::Option* option;  // owned by the app
 
-  /// Says what it is for, and what counts where it is not given.
+  /// Sets the help text, and the usual value, which counts if the option is not given.
   void help(const char* text, const char* usual = nullptr) const;
   /// Says that the option names a file to write. parse_command_line() refuses a command line whose
   /// other options name the same file. `over_inputs`: the command itself decides whether the file
   /// may take the place of one that it reads.
   const Option& writes(bool over_inputs = false) const;
-  /// Says that what is written is of one of these kinds: a file of another kind is not replaced.
+  /// Says that the option's file is of one of these kinds: a file of another kind is not replaced.
   const Option& replaces(std::vector<FileKind> kinds) const;
 };
 
-/// What an option is about; help shows them in this order.
+/// `OptionGroup` is the subject of an option; help shows the groups in this order.
 enum class OptionGroup : uint8_t {
   kInput,
   kTarget,
@@ -99,7 +100,7 @@ enum class OptionGroup : uint8_t {
   kFiles,
   kOutput
 };
-/// Says what the options are about that are added from now on.
+/// Sets the group of the options that are added after this call.
 void begin_group(CLI::App& app, OptionGroup group);
 
 /// Adds an option that fills `value`: a bool, int, int64_t, uint64_t, double, std::string or

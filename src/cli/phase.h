@@ -9,7 +9,7 @@
 namespace pruner {
 
 void add_phase(CLI::App& app, std::string& phase);
-/// Its number; the first one's where none is named. The error lists them.
+/// Returns the number of a phase, the first one's if `phase` is empty. The error lists the phases.
 Result<int> find_phase(const LoadedModule& module, const std::string& phase);
 /// The extents of the module's symbols that --dim says; without it the greatest. Errors: a range; a
 /// dimension that the module does not have, or one of its own that is missing beside others.

@@ -11,25 +11,25 @@ namespace pruner {
 /// Records of tuned networks that schedules are taken from.
 struct OfferOptions {
   std::vector<std::string> pool, dags;  // record files, patterns, folders; files of compute DAGs
-  std::string source = {};              // of the pool: auto, as-published or a file; empty: all
+  std::string source = {};              // auto, as-published or a file of the pool; empty: all
 
   void add_to(CLI::App& app);
 };
 
-/// An error where options that only say how the records of --pool are read are given without
+/// Returns an error if options that only say how the records of --pool are read are given without
 /// --pool.
 Result<Unit> check_offers(const OfferOptions& options);
 
-/// The files of --pool as sources, without those that have no usable record; with --source auto
-/// the one that has the most to give, with a FILE that one. Ansor's records become the nearest
-/// candidates; what became of all records is printed, unless `quiet`. Errors: a file cannot be
-/// read, or nothing is left.
+/// Reads the files of --pool as sources, without those that have no usable record. With --source
+/// auto only the source with the most to give is left, with --source FILE only that file. Ansor's
+/// records become the nearest candidates. Unless `quiet`, prints the outcome of all records.
+/// Errors: a file cannot be read, or no source is left.
 Result<std::vector<TransferSource>> read_pool(const OfferOptions& options,
                                               std::span<const WeightedTask> tasks,
                                               int jobs,
                                               bool quiet);
 
-/// Warns where the sources have no schedule for any of the tasks, and says what both are of.
+/// Warns if the sources have no schedule for any of the tasks, and says which classes both have.
 void say_offers(std::span<const TransferSource> sources, std::span<const WeightedTask> tasks);
 
 }  // namespace pruner

@@ -31,16 +31,16 @@ Result<std::vector<FileRecords>> read_record_files(const std::vector<std::string
                                                    const char* flag,
                                                    int jobs);
 
-/// -o, which the command cannot do without.
+/// Returns the file of -o; an error if -o is missing.
 Result<std::string> read_out_file(const std::string& out_file,
                                   const char* command,
                                   const char* example);
 
-/// Names on standard error what is no record. Errors: no line is one, or a packed file ends early
-/// (it says how to save the rest): nothing has been done with the records yet.
+/// Names on standard error the lines that are no record, before the records are used. Errors: no
+/// line is a record, or a packed file ends early (the error says how to save the rest).
 Result<Unit> check_intact(const StreamSummary& summary, std::span<const RecordPath> files);
-/// What a command returns that looks into files or makes others of them: kDone, or the same errors,
-/// what could be read being taken.
+/// Returns the result of a command that looks into files or makes others of them: kDone or the same
+/// errors. The command has taken the records that could be read.
 Result<int> done_reading(const StreamSummary& summary, std::span<const RecordPath> files);
 
 /// The error of a packed file that ends early.

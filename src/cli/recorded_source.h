@@ -1,4 +1,4 @@
-// What recorded programs are read with: DAGs of their tasks, and the draft that scores them.
+// Options that recorded programs are read with: DAGs of tasks, and the draft that scores programs.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ void add_psa_form(CLI::App& app, std::string& form);
 
 /// The draft that scores recorded programs.
 struct PsaOptions {
-  std::string device, form;  // of --psa and --psa-form
+  std::string device, form;  // texts of --psa and --psa-form
 
   void add_to(CLI::App& app);
 };
@@ -35,16 +35,16 @@ Result<Unit> add_dags(const RecordedOptions& options,
                       ansor::WorkloadTable& workloads,
                       RecordedPrograms& programs);
 
-/// Names on standard error what of the records is no program.
+/// Names on standard error the records that are no program.
 void warn_of_pool(const ProgramPool& pool);
 
-/// The GPU of --psa, whose numbers the draft takes; nullopt without it.
+/// Returns the GPU of --psa, whose numbers the draft takes; nullopt without --psa.
 Result<std::optional<Gpu>> read_draft_gpu(const std::string& device);
-/// That of records that do not name theirs.
+/// Returns the GPU whose numbers the draft takes for records that do not name their device.
 Gpu default_draft_gpu();
-/// --psa-form, or ours.
+/// Returns the form that --psa-form names; kOurs if the text is empty.
 Result<DraftForm> read_draft_form(const std::string& form);
-/// ... which on a CPU is the only one.
+/// Does the same for a target. On a CPU, an error for any form but kOurs.
 Result<DraftForm> read_draft_form(const std::string& form, const Target& target);
 
 }  // namespace pruner

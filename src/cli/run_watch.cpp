@@ -43,7 +43,7 @@ void RunWatch::started(const Json& facts, std::span<const WeightedTask> tasks) {
 
 void RunWatch::phase(const char* name, const std::string& doing) {
   events_.write("phase", {{"phase", name}, {"doing", doing}});
-  // What cannot be read is one line of an error, and nothing else.
+  // The line of reading passes, so that a failed read leaves one line on the screen: the error.
   view_.say(doing, std::string_view(name) == "read");
 }
 

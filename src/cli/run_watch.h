@@ -1,4 +1,4 @@
-// What a run tells while it goes and at its end: to people on standard error, to programs by
+// Reports on a run while it goes and at its end: to people on standard error, to programs by
 // --events and --json.
 #pragma once
 
@@ -27,12 +27,12 @@ class RunWatch {
 
   /// Whether standard output is a program's: it gets one JSON value, or events.
   bool json() const { return json_; }
-  /// What is tuned, before it is.
+  /// Reports the tasks, before their tuning begins.
   void started(const Json& facts, std::span<const WeightedTask> tasks);
-  /// What is being done now, as people read it; `name` is what events call it.
+  /// Reports the current phase: `doing` is the text for people, `name` the name in events.
   void phase(const char* name, const std::string& doing);
   void round(const RoundLine& line);
-  /// Leaves standing what is shown.
+  /// Ends the live view; its lines stay on the screen.
   void pause() { view_.finish(); }
   /// The end: the value of --json, on standard output or as the last event.
   Result<Unit> done(const Json& result);

@@ -19,7 +19,7 @@ struct ConstantRow {
   const char* usual;
   SearchConstant constant;
   void (*set)(SearchOptions& search, int64_t value);
-  bool of_logs = false;  // it acts where the device is a log, too
+  bool of_logs = false;  // also acts if the device is a log
 };
 
 constexpr ConstantRow kConstants[] = {
@@ -66,7 +66,7 @@ void add_constants(CLI::App& app, ModeOptions& options, bool of_logs) {
   }
 }
 
-/// The constants that a mode's search reads: without a model nothing is verified.
+/// Returns the constants that a mode's search reads; without a model nothing is verified.
 unsigned constants_of(const SearchMode& mode) {
   constexpr unsigned kOfVerifying = kVerifyGenerations | kDraftSize | kRedraftEvery;
   const SearchPolicy& policy = *mode.policy;
@@ -98,7 +98,7 @@ Result<SearchOptions> search_options(const ModeOptions& options, const Contestan
   return search;
 }
 
-/// The one that is named, or the mode's own; `drafts` asks for one that does.
+/// Returns the policy `name`; empty: the mode's own, or a policy that drafts if `drafts` is set.
 Result<const SearchPolicy*> policy_of(const std::string& name,
                                       const SearchMode& mode,
                                       bool drafts) {
@@ -113,7 +113,7 @@ Result<const SearchPolicy*> policy_of(const std::string& name,
 }
 
 constexpr std::string_view kAsPublished = "as-published";
-constexpr std::string_view kFromScratch = "none";  // of --load-model
+constexpr std::string_view kFromScratch = "none";  // value of --load-model
 
 /// Makes the contestant's search the published one.
 Result<Unit> publish(Contestant& contestant) {
@@ -126,8 +126,8 @@ Result<Unit> publish(Contestant& contestant) {
   return Unit{};
 }
 
-/// Whether its model starts from the program's own weights where none are named: they are of CPUs,
-/// and part of no published search.
+/// Whether a contestant without named weights starts from the program's own weights. These weights
+/// are for CPUs, and part of no published search.
 bool starts_from_shipped(const Contestant& contestant, const Target& target) {
   const bool published = contestant.mode.policy->as_published || contestant.models.as_published;
   return contestant.mode.model == "pam" && !target.is_gpu() && !published &&
@@ -135,8 +135,8 @@ bool starts_from_shipped(const Contestant& contestant, const Target& target) {
          contestant.models.load_model.empty();
 }
 
-/// What remains of a contestant when its mode and policy are known: what its model needs, its
-/// constants, its name.
+/// Completes a contestant whose mode and policy are known: the needs of its model, its constants,
+/// its name.
 Result<Contestant> complete(const ModeOptions& options,
                             Contestant contestant,
                             const Target* target) {
@@ -218,7 +218,7 @@ void ContestOptions::add_to(CLI::App& app) {
       .help("MODE=FILE, once a mode: its weights; FILE alone: of the modes that need some");
 }
 
-/// What --train and --momentum-period say of the models of any mode.
+/// Returns `models` with the values of --train and --momentum-period, for any mode.
 static Result<LearnedModelOptions> model_options(const ModeOptions& options,
                                                  LearnedModelOptions models) {
   if (!options.training.empty() && options.training != kAsPublished)
@@ -264,7 +264,7 @@ static Result<Unit> add_weights(const std::vector<std::string>& given,
     }
     if (!used) return Error("--load-model ", text, ": no mode of --modes takes it; give MODE=FILE");
   }
-  // What is wrong with weights is said before anything is measured.
+  // An error in the weights is reported before anything is measured.
   for (const Contestant& contestant : contestants) {
     const Result<ModeModels> models = make_models(contestant);
     if (!models.ok()) return Error("--modes: ", contestant.name, ": ", models.error().message());

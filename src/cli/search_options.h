@@ -9,27 +9,27 @@
 
 namespace pruner {
 
-/// How the modes search; what is not given is each one's own.
+/// Holds how the modes search. For an option that is not given, each mode has a value of its own.
 struct ModeOptions {
   int64_t round_size = 0;                         // trials; 0: not given
-  std::string training, search, forms, psa_form;  // as given; empty: not
+  std::string training, search, forms, psa_form;  // texts as given; empty: not given
   bool allow_untrained = false;
   int momentum_period = 0;                           // rounds; 0: not given
   std::map<SearchConstant, int64_t> constants = {};  // 0: not given
   double eps_greedy = -1;                            // < 0: not given
 
   void add_to(CLI::App& app);
-  /// Those that act in a log too.
+  /// Adds the options that act if the device is a log, too.
   void add_log_options_to(CLI::App& app);
 };
 
-/// What a run of modes on this machine takes besides.
+/// Holds the mode options, and the options that only a run of modes on this machine takes.
 struct ExplorerOptions {
   ModeOptions mode;
   int64_t trials = 0;           // 0: not given
   std::string tasks, work_dir;  // tasks: a regular expression; empty: all
 
-  void add_to(CLI::App& app, const char* trials_help);  // what --n-trials says
+  void add_to(CLI::App& app, const char* trials_help);  // trials_help: the help of --n-trials
 };
 
 /// The mode of `tune`.
@@ -48,19 +48,19 @@ struct ContestOptions {
   void add_to(CLI::App& app);  // without --modes
 };
 
-/// Who searches in `tune`: the mode of --cost-model, its policy unless --policy names one or the
-/// device of --psa asks for a draft, as published with --search as-published. `models`: threads,
-/// seed and device of its models. Errors: a mode or policy is unknown, its model has no library
-/// here (unless --allow-untrained: the name says it then), it does not read a constant that is
-/// given, --psa-form is of another kind of target.
+/// Returns the contestant of `tune`: the mode of --cost-model, as published with
+/// --search as-published. Its policy is the mode's own unless --policy names one, or `drafts`
+/// asks for a draft. `models` holds threads, seed and device of its models. Errors: a mode or
+/// policy is unknown, or its model has no library here (unless --allow-untrained, which the name
+/// then says). Also: a given constant is not read, or --psa-form is of another kind of target.
 Result<Contestant> read_contestant(const ContestantOptions& options,
                                    const ModeOptions& how,
                                    LearnedModelOptions models,
                                    const Target& target,
                                    bool drafts);
-/// The modes of --modes, each with its weights of --load-model. Errors: also a mode that is there
-/// twice, and weights that are missing, of no mode, or no weights of it. `target`: null where the
-/// device is a log.
+/// Returns the modes of --modes, each with its weights of --load-model. Further errors: a mode that
+/// is named twice, and weights that are missing, of no mode, or not of their mode's model. `target`
+/// is null if the device is a log.
 Result<std::vector<Contestant>> read_contestants(const ContestOptions& options,
                                                  const ModeOptions& how,
                                                  LearnedModelOptions models,

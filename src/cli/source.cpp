@@ -123,7 +123,7 @@ std::string file_name(const std::string& text) {
   return name.empty() ? "task" : name;
 }
 
-// A file is a DAG, or an object whose "dag" it is.
+// Reads a file that holds a DAG, or an object with the DAG as its "dag".
 Result<ComputeDag> read_dag(const std::string& path) {
   TRY_ASSIGN(const std::string text, read_file(path));
   const Result<Json> json = parse_json(text);
@@ -158,12 +158,12 @@ Result<Numerics> read_numerics(const std::string& text) {
   return Error("--numerics: \"", text, "\" is not onnx or ort");
 }
 
-/// The options at one extent of each symbol.
+/// Returns the options with one extent of each symbol.
 SourceOptions at_extents(SourceOptions options,
                          std::span<const Symbol> symbols,
                          const SymbolValues& values) {
   const std::vector<std::string> given = std::exchange(options.dims, {});
-  for (const std::string& text : given)  // those of one extent
+  for (const std::string& text : given)  // keeps dimensions of one extent
     if (const Result<Symbol> dim = parse_symbol(text); dim.ok() && dim->min == dim->max)
       options.dims.push_back(text);
   for (size_t s = 0; s < symbols.size(); ++s)
@@ -171,7 +171,7 @@ SourceOptions at_extents(SourceOptions options,
   return options;
 }
 
-/// Extents of a symbol that its range is tuned at: those that matter, else some that grow by 4.
+/// Returns the extents at which a symbol is tuned: those that matter, else some that grow by 4.
 std::vector<int64_t> tuned_extents(const Symbol& symbol) {
   if (!symbol.matters.empty()) return symbol.matters;
   std::vector<int64_t> extents;
@@ -200,7 +200,7 @@ std::vector<SymbolValues> tuned_shapes(std::span<const Symbol> symbols) {
   return shapes;
 }
 
-/// A network of several shapes, cut; its tasks are those of the shapes that it is tuned at.
+/// Adds the phase of a network of several shapes, and the tasks of the shapes that are tuned.
 Result<Unit> add_ranges(const std::vector<Symbol>& symbols,
                         const HintedPartitionAt& at,
                         const Target& target,
@@ -210,7 +210,7 @@ Result<Unit> add_ranges(const std::vector<Symbol>& symbols,
   std::vector<Phase> tuned;
   for (const SymbolValues& shape : tuned_shapes(symbols)) {
     TRY_ASSIGN(Partition cut, network->at(shape));
-    // What is tuned are shapes: the constants, which are as large as the network, are let go.
+    // Tuning needs shapes only, so the constants, which are as large as the network, are freed.
     for (PlannedValue& value : cut.values) value.constant.reset();
     cut.graph.reset();
     tuned.push_back({print(symbols, shape), std::move(cut)});
@@ -227,7 +227,7 @@ Result<Unit> add_ranges(const std::vector<Symbol>& symbols,
 Result<SourceOptions> decode_options(const SourceOptions& options) {
   SourceOptions decode = options;
   if (options.network.empty()) {
-    // What --decode says of an input counts, whatever --input-shapes says of it.
+    // The shape of an input in --decode counts, whatever --input-shapes says of the input.
     TRY_ASSIGN(auto shapes, parse_shapes("--decode", options.decode));
     TRY_ASSIGN(auto others, parse_shapes("--input-shapes", options.input_shapes));
     shapes.merge(others);
@@ -244,7 +244,7 @@ Result<SourceOptions> decode_options(const SourceOptions& options) {
   return decode;
 }
 
-/// What a command works on.
+/// `SourceKind` is the kind of source that a command works on.
 enum class SourceKind : uint8_t { kFile, kImages, kTokens, kOperator, kNone };
 
 Result<SourceKind> kind_of(const SourceOptions& options) {
@@ -255,7 +255,7 @@ Result<SourceKind> kind_of(const SourceOptions& options) {
   return size.is_image ? SourceKind::kImages : SourceKind::kTokens;
 }
 
-/// An option, and what to do where it does not act; null: it acts.
+/// Holds an option, and the advice for each kind of source if it does not act; null: it acts.
 struct OptionUse {
   const char* flag;
   bool given;
@@ -290,15 +290,15 @@ std::vector<OptionUse> uses_of(const SourceOptions& options) {
   };
 }
 
-/// The stages of a network that reads what the data find; nullopt: it reads nothing of that kind.
+/// Reads a network's stages; nullopt if no node reads extents that the data decide.
 Result<std::optional<std::vector<Phase>>> read_stages(const SourceOptions& options,
                                                       const CutStage& cut) {
   TRY_ASSIGN(NetworkOptions network, network_options(options));
   return stage_phases(import_from(options.model_file, std::move(network)), cut);
 }
 
-/// With recurrent operators as loops where the target runs these. What verifies a module has nodes
-/// for each step instead.
+/// Returns the options with recurrent operators as loops if the target runs loops. The network that
+/// verifies a module has nodes of each step instead.
 SourceOptions with_loops(SourceOptions options, const Target& target) {
   options.sizes.loops_over_steps = !target.is_gpu();
   return options;
@@ -308,7 +308,7 @@ Result<Source> network_source(const SourceOptions& options, const Target& target
   Source source{.name = network_name(options), .network = true, .phases = {}};
   TRY_ASSIGN(const Precision precision, read_precision(options.precision, target));
   TRY_ASSIGN(const Numerics numerics, read_numerics(options.numerics));
-  // The source's ranges keep it, so that checks can make the network anew at any shape.
+  // The source's ranges keep `cut`, so that checks can make the network anew at any shape.
   const auto cut = [name = source.name, target, precision, numerics](
                        const SourceOptions& of,
                        const std::shared_ptr<const RangeHints>& hints) -> Result<Partition> {
@@ -323,7 +323,7 @@ Result<Source> network_source(const SourceOptions& options, const Target& target
   if (!symbols.empty()) {
     if (!options.decode.empty() || !options.states.empty() || options.sizes.cache_length > 0)
       return Error("--dim: a module of several shapes keeps nothing from run to run");
-    // The imports of a range share their weights; what a module is verified by is made anew.
+    // The imports of a range share their weights; the network of a verification is imported anew.
     SourceOptions shared = options;
     shared.sizes.cache = std::make_shared<ImportCache>();
     TRY(add_ranges(
@@ -372,14 +372,14 @@ Result<Source> network_source(const SourceOptions& options, const Target& target
   return source;
 }
 
-// Its task is named by the text that the user gave, its files by what of it fits a name.
+// Names the task of a DAG by the user's text, its files by the characters that fit a file name.
 Source single_source(ComputeDag dag, std::string text, const Target& target) {
   Source source{.name = file_name(text), .phases = {{"main", single_group(dag, text)}}};
   source.tasks.push_back({make_task(std::move(dag), target, std::move(text)), 1});
   return source;
 }
 
-// Several operators: a task each; two that are equal are one task.
+// Makes the source of several operators, a task each; equal operators are one task.
 Result<Source> operator_source(const std::vector<std::string>& ops, const Target& target) {
   std::optional<Source> source;
   for (const std::string& text : ops) {
@@ -577,7 +577,7 @@ Result<std::vector<Symbol>> read_symbols(const SourceOptions& options) {
   return symbols;
 }
 
-// Of a built-in network.
+// Sets the extent of dimension `name` of a built-in network.
 static Result<Unit> set_size(NetworkOptions& network, const std::string& name, int64_t extent) {
   if (name == "batch") {
     network.batch_size = extent;
@@ -635,7 +635,7 @@ std::string network_name(const SourceOptions& options) {
   return std::filesystem::path(options.model_file).stem().string();
 }
 
-// An error where --dim and an option of its own give a built-in network one size.
+// Returns an error if --dim and a size's own option both give that size of a built-in network.
 static Result<Unit> check_said_once(const SourceOptions& options) {
   TRY_ASSIGN(const std::vector<Symbol> symbols, read_symbols(options));
   struct Size {

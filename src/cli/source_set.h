@@ -1,5 +1,5 @@
 // A file that names networks, {"networks": [{"network": "bert_base", "seq_len": 256}, ...]} -> each
-// as the options that name it. What comparisons over several networks take.
+// network as the options that name it. Comparisons over several networks read such files.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace pruner {
 
 /// A network of a set.
 struct SetMember {
-  std::string name;  // of its files and in tables, no two of a set have the same; empty: its own
+  std::string name;  // name in files and tables, unique in its set; empty: the source's own
   SourceOptions source;
 };
 
@@ -27,10 +27,10 @@ struct NetworkListOptions {
 /// Reads the set in `path`; each member has the sizes of `source` where the set says nothing else.
 Result<std::vector<SetMember>> read_source_set(const std::string& path,
                                                const SourceOptions& source);
-/// What `compare` works on: the networks of --set; else those by their place, then those of
-/// --network a,b,c; else what one operator or DAG the options name.
+/// Returns the networks of `compare`: those of --set, else those given by place and by --network
+/// a,b,c. If there are none, it returns the operator or DAG that the options name.
 Result<std::vector<SetMember>> listed_networks(const NetworkListOptions& options);
-/// Reads the network, and calls it as its set does.
+/// Reads the source of a member; the source has the member's name if that is not empty.
 Result<Source> read_member(const SetMember& member, const Target& target);
 
 }  // namespace pruner

@@ -30,7 +30,7 @@ struct StageRow {
   Result<std::string> (*print)(const Staged& staged);
 };
 
-// In the order of the way to code; the error lists them so.
+// Lists the stages in the order of the way to code, which the error keeps.
 constexpr StageRow kStages[] = {
     {"dag", [](const Staged& s) -> Result<std::string> { return print(s.task.dag); }},
     {"sketches", [](const Staged& s) -> Result<std::string> { return print(s.space); }},

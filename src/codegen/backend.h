@@ -12,7 +12,7 @@ struct CodeRow {
   Result<std::string> (*object)(const Program&, const Target&, const std::string& symbol);
   /// The text of one of the backend's own forms.
   Result<std::string> (*text)(const Program&, const Target&, CodeText form);
-  int64_t most_declared = 0;  // as plan_launches() takes it
+  int64_t most_declared = 0;  // bytes of shared memory that a kernel may declare (plan_launches())
 };
 
 // llvm/object.cpp.

@@ -17,7 +17,7 @@ struct Artifact {
   bool rewrites = false;  // see Program
   struct Argument {
     DType dtype;
-    std::vector<int64_t> shape;  // as the kernel sees it: packed
+    std::vector<int64_t> shape;  // the packed shape, which the kernel sees
     bool output;
     PackSpec pack;
   };
@@ -28,11 +28,10 @@ struct Artifact {
     std::string kernel;
     int64_t blocks = 0;
     int64_t threads = 0;
-    int64_t shared_bytes = 0;    // of a block
-    std::vector<int> arguments;  // numbers of those that it takes, in order
-    bool workspace = false;      // and then the workspace
-    int64_t dynamic_bytes =
-        0;  // of shared_bytes, given by the launch: the kernel declares the others
+    int64_t shared_bytes = 0;    // shared memory per block
+    std::vector<int> arguments;  // numbers of the arguments that the kernel takes, in order
+    bool workspace = false;      // whether the kernel takes the workspace after the arguments
+    int64_t dynamic_bytes = 0;   // part of shared_bytes that the launch, not the kernel, allocates
     friend bool operator==(const Launch&, const Launch&) = default;
   };
   std::vector<Launch> launches;  // run one after the other; none on a CPU
@@ -44,8 +43,8 @@ Result<Artifact> compile(const Program& program, const Target& target, const std
 
 /// Forms of code to read: the first three are of a CPU, the others of a GPU.
 enum class CodeText : uint8_t { kEmitted, kLlvm, kAssembly, kCuda, kOpenCl, kPtx };
-/// The code as text: LLVM IR before its passes or after them, or assembly; of a GPU program the C
-/// of either dialect, or PTX. The error says which target a text is of.
+/// Returns the code as text: LLVM IR before or after its passes, or assembly; for a GPU program the
+/// C of either dialect, or PTX. The error says which targets have the form.
 Result<std::string> compile_to_text(const Program& program, const Target& target, CodeText form);
 
 Json to_json(const Artifact& artifact);  // without the object's bytes

@@ -5,7 +5,7 @@
 namespace pruner {
 namespace {
 
-// Of a kBlock or kThread loop, whose extents are constants (lower/program.h).
+// Returns the extent of a kBlock or kThread loop, which is a constant (lower/program.h).
 int64_t extent_of(const For& loop) { return *as_int(loop.extent); }
 
 }  // namespace

@@ -79,7 +79,7 @@ Result<Unit> check_space(const std::vector<std::string>& object_files, const std
   return there ? Result<Unit>(Unit{}) : error;
 }
 
-/// What is left of the danger: others may fill the disk while lld writes.
+/// Ends the process with a message on SIGBUS, as other programs may fill the disk while lld writes.
 class WithoutBusError {
  public:
   WithoutBusError() {
@@ -140,10 +140,9 @@ Result<Unit> link_shared_library(const std::vector<std::string>& object_files,
   if (PRUNER_LLD && path.find('%') != std::string::npos) plain.emplace(path);
   std::vector<std::string> options = {"-shared", "-o", plain ? plain->path() : path};
   options.insert(options.end(), object_files.begin(), object_files.end());
-  // gc-sections drops what no exported symbol reaches, as the executor of the other kind of device;
-  // relro makes the plan's pages read-only after relocation; separate-code keeps data out of
-  // executable pages.
-  // As options of the linker itself, and of a compiler that runs one.
+  // gc-sections drops code that no exported symbol reaches, such as the executor of the other kind
+  // of device. relro makes the plan's pages read-only after relocation. separate-code keeps data
+  // out of executable pages. A compiler that runs the linker takes each setting with a prefix.
   const std::vector<std::string> settings = {
       "--version-script=" + script, "--gc-sections", "-znoexecstack", "-zrelro", "-zseparate-code"};
   const auto command = [&](const std::string& program, const std::string& prefix) {

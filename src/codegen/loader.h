@@ -32,7 +32,7 @@ Result<std::unique_ptr<LoadedKernel>> load_shared_library(const std::string& lib
                                                           const std::string& symbol);
 
 /// Whether an ELF file, given its first bytes or all, is of this machine's instruction set; the
-/// error says whose it is. What is no ELF file passes: others know better what to say of it.
+/// error says whose it is. Bytes that are no ELF file pass: other code has a better error for them.
 Result<Unit> check_machine(std::string_view elf);
 
 /// Links relocatable objects into a shared library at `path`: in this process when built with lld,
@@ -45,19 +45,19 @@ Result<Unit> link_shared_library(const std::vector<std::string>& object_files,
 /// link.
 Result<std::string> link_kernel(const std::string& object, const std::string& symbol);
 
-/// What a symbol is called in a static library.
+/// `SymbolNaming` maps a symbol of an object to the symbol's name in a static library.
 using SymbolNaming = std::function<std::string(std::string_view symbol)>;
 
-/// Writes relocatable objects as a static library at `path`. What other objects can see of one gets
-/// another name in all of them. Gives where in the file the bytes of `symbol` begin, which is one
-/// of the old names. Needs LLVM, or of it what linking needs.
+/// Writes relocatable objects as a static library at `path`. Each symbol that an object defines for
+/// others is renamed in all objects. Returns where in the file the bytes of `symbol`, an old name,
+/// begin. The build must have LLVM, or the parts of LLVM that linking needs.
 Result<int64_t> write_static_library(const std::vector<std::string_view>& objects,
                                      const std::string& path,
                                      const SymbolNaming& naming,
                                      std::string_view symbol);
 
 /// Assembles `text` (GNU syntax, .incbin allowed) to an object file's bytes, for this machine or
-/// another one. Needs LLVM, or of it what linking needs.
+/// another one. The build must have LLVM, or the parts of LLVM that linking needs.
 Result<std::string> assemble(const std::string& text, const Target& target = Target{});
 
 }  // namespace pruner

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kRoundSize = 32;
 
-/// What the file has of earlier collections.
+/// Returns the records of earlier collections in the file.
 Result<std::vector<Record>> read_collected(const std::string& path) {
   std::error_code code;
   if (!std::filesystem::exists(path, code)) return std::vector<Record>();

@@ -1,5 +1,5 @@
-// Tasks -> a file of records of programs that no model chose: what cost models learn from, and what
-// tells how well they choose. The same file again goes on where it ended.
+// Measures programs of tasks that no model chose, and writes their records to a file. Cost models
+// learn from the file, and their choices are judged by it. An existing file is continued.
 #pragma once
 
 #include <atomic>
@@ -11,19 +11,19 @@
 
 namespace pruner {
 
-/// Record::origin of what is collected.
+/// `kCollectOrigin` is the Record::origin of collected records.
 inline constexpr const char* kCollectOrigin = "collect";
 
 struct CollectOptions {
   std::string file;
-  int64_t programs_per_task = 1000;  // earlier runs' included
-  double uniform_share = 0.5;        // drawn uniformly; the rest are evolved from drawn ones
-  std::vector<std::string> forms;    // that are drawn from; empty: all
+  int64_t programs_per_task = 1000;  // programs of earlier runs included
+  double uniform_share = 0.5;        // share drawn uniformly; the rest evolves from drawn programs
+  std::vector<std::string> forms;    // forms that are drawn from; empty: all
   int64_t measured_at_once = 2;
   uint64_t seed = 0;
 };
 
-/// What a collection works with; all of it outlives the collection.
+/// `CollectTools` holds the tools of a collection; all of them outlive the collection.
 struct CollectTools {
   Measurer& measurer;
   const std::atomic<bool>& stop;
@@ -32,13 +32,13 @@ struct CollectTools {
 
 class Collection {
  public:
-  /// Opens the file and takes up what was collected of these tasks on this device; its other
-  /// records are left alone. Errors: it cannot be written, or a line is damaged.
+  /// Opens the file and takes up the collected records of these tasks on this device; other records
+  /// are left alone. Errors: the file cannot be written, or a line is damaged.
   static Result<std::unique_ptr<Collection>> open(std::span<const WeightedTask> tasks,
                                                   const CollectOptions& options,
                                                   const CollectTools& tools);
 
-  /// Measures until every task has its programs, or has no more.
+  /// Measures until every task has its number of programs, or has no more programs.
   Result<TuneEnd> run() { return tuner_->run(); }
   const Tuner& tuner() const { return *tuner_; }
 

@@ -1,6 +1,6 @@
-// A file of features: what models read of measured programs, and how long these took. Columns in
-// one memory-mapped safetensors file, checksummed, and refused when another version of the features
-// made it.
+// A file of features holds the models' inputs for measured programs, and the programs' latencies.
+// The columns lie in one memory-mapped safetensors file with a checksum. A file of another version
+// of the features is refused.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace pruner {
 
 struct DatasetTask {
   std::string workload_key;
-  std::string target;  // as the records print it
+  std::string target;  // text in the records
 };
 
 class Dataset {
@@ -25,16 +25,16 @@ class Dataset {
 
   int64_t size() const;  // programs
   const std::vector<DatasetTask>& tasks() const;
-  /// What became of the records that it was made of, as JSON.
+  /// Returns, as JSON, the fates of the records that the file was made from.
   const std::string& about() const;
 
-  /// One number a program.
+  /// task(), latency_s() and id() hold one number a program.
   std::span<const int32_t> task() const;
   std::span<const double> latency_s() const;  // 1e10 when the trial failed
   std::span<const uint64_t> id() const;       // hash of task and program: the same in every dataset
 
-  /// Of one program: stored buffers x kRowFeatures; kDataflowSteps x kDataflowFeatures; the
-  /// sequence of its primitives.
+  /// Return the data of one program: stored buffers x kRowFeatures; kDataflowSteps x
+  /// kDataflowFeatures; the sequence of its primitives.
   std::span<const float> rows(int64_t program) const;
   std::span<const float> dataflow(int64_t program) const;
   std::span<const int32_t> primitives(int64_t program) const;

@@ -1,4 +1,4 @@
-// How a file of features is laid out: what its writer and its reader agree on.
+// The layout of a file of features, which its writer and its reader share.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace pruner {
 inline constexpr std::string_view kDatasetFormat = "pruner-dataset";
 inline constexpr size_t kDataflowSize = size_t{kDataflowSteps} * kDataflowFeatures;
 
-/// A column, in the order of the data; widths fall, so that each is aligned.
+/// `DatasetColumn` is a column, in the order of the data; widths fall, so columns are aligned.
 struct DatasetColumn {
   const char* name;
   const char* dtype;
@@ -35,17 +35,17 @@ enum DatasetColumnIndex : size_t {
 };
 
 inline constexpr std::array<DatasetColumn, 8> kDatasetColumns = {{
-    {"id", "U64", 8},                // by program
-    {"latency", "F64", 8},           // seconds, by program
-    {"row_offset", "I64", 8},        // by program, and the end: its first row
-    {"primitive_offset", "I64", 8},  // likewise
-    {"task", "I32", 4},              // by program
+    {"id", "U64", 8},                // one per program
+    {"latency", "F64", 8},           // seconds, one per program
+    {"row_offset", "I64", 8},        // first row of each program, and the end
+    {"primitive_offset", "I64", 8},  // first primitive of each program, and the end
+    {"task", "I32", 4},              // one per program
     {"primitives", "I32", 4},        // sequences, as primitives() gives them
     {"dataflow", "F32", 4},          // programs x kDataflowSteps x kDataflowFeatures
     {"rows", "F32", 4},              // rows x kRowFeatures
 }};
 
-/// The shape of each column.
+/// Returns the shape of each column.
 inline std::array<std::vector<int64_t>, 8> dataset_shapes(int64_t programs,
                                                           int64_t rows,
                                                           int64_t primitives) {
@@ -59,7 +59,7 @@ inline std::array<std::vector<int64_t>, 8> dataset_shapes(int64_t programs,
            {rows, kRowFeatures}}};
 }
 
-/// The checksum: of the data's bytes, which `hasher` has, and of the metadata.
+/// Returns the checksum of the data's bytes, which are in `hasher`, and of the metadata.
 inline std::string dataset_checksum(Hasher64 hasher,
                                     const std::map<std::string, std::string>& metadata) {
   for (const auto& [key, value] : metadata) {

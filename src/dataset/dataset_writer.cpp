@@ -196,7 +196,7 @@ Result<Unit> DatasetWriter::finish(std::span<const DatasetRow> rows,
                      {"feature_version", std::to_string(kFeatureVersion)},
                      {"tasks", tasks_text(tasks)},
                      {"about", about},
-                     {"checksum", dataset_checksum({}, {})}};  // as long as the one that follows
+                     {"checksum", dataset_checksum({}, {})}};  // same length as the final checksum
 
   NewFile file(output_->path());
   const auto rows_of = [&](const DatasetRow& row) {

@@ -1,6 +1,5 @@
-// Features of programs, one after the other -> a file of features. They wait in files
-// beside it, so that memory does not grow with them; the file stands under its name when it is
-// whole.
+// Writes the features of programs, one after the other, to a file of features. The features wait in
+// files beside it, so that memory does not grow; the file gets its name when it is whole.
 #pragma once
 
 #include <memory>
@@ -14,10 +13,10 @@
 
 namespace pruner {
 
-/// A program that goes into the file.
+/// `DatasetRow` is a program that goes into the file.
 struct DatasetRow {
   int64_t program = 0;  // number of its add()
-  int32_t task = 0;     // in the list of finish()
+  int32_t task = 0;     // index in the list of finish()
   double latency_s = 0;
   uint64_t id = 0;
 };
@@ -30,7 +29,7 @@ class DatasetWriter {
   DatasetWriter& operator=(DatasetWriter&& other) noexcept;
   ~DatasetWriter();
 
-  /// Numbers the programs from 0.
+  /// Adds a program and returns its number, counted from 0.
   Result<int64_t> add(const ProgramFeatures& features);
   /// Writes the rows in their order and puts the file in its place; an error leaves an old file as
   /// it was. `about`: JSON, for people.
@@ -51,7 +50,7 @@ class DatasetWriter {
   std::unique_ptr<OutputFile> output_;
   int rows_fd_ = -1, dataflow_fd_ = -1, primitives_fd_ = -1;
   std::string rows_, dataflow_, primitives_;                          // not yet written
-  std::vector<int64_t> row_offsets_ = {0}, primitive_offsets_ = {0};  // of all that was added
+  std::vector<int64_t> row_offsets_ = {0}, primitive_offsets_ = {0};  // offsets of added programs
 };
 
 }  // namespace pruner

@@ -12,9 +12,9 @@ namespace pruner {
 namespace {
 
 constexpr double kSoftness = 0.05;    // programs whose ln drafted are so close are chosen alike
-constexpr double kErrorShare = 0.25;  // of the error in the loss, beside the time lost
+constexpr double kErrorShare = 0.25;  // weight of the error in the loss, beside the lost time
 constexpr double kMostMoved = 8;      // the factor that a number is moved by, at most
-constexpr int kLeastRounds = 4, kMostRounds = 12;  // over all numbers
+constexpr int kLeastRounds = 4, kMostRounds = 12;  // rounds over all numbers
 
 std::vector<double> drafted(const DraftedTask& task, const Target& target) {
   std::vector<double> seconds;
@@ -25,12 +25,12 @@ std::vector<double> drafted(const DraftedTask& task, const Target& target) {
 
 double best_of(const DraftedTask& task) { return *std::ranges::min_element(task.seconds); }
 
-/// The best time over that of the program which is drafted fastest.
+/// Returns the best time over the time of the program that is drafted fastest.
 double first_choice(const DraftedTask& task, const std::vector<double>& drafts) {
   return best_of(task) / task.seconds[std::ranges::min_element(drafts) - drafts.begin()];
 }
 
-/// The loss of one task (draft_fit.h).
+/// Returns the loss of one task (draft_fit.h).
 double task_loss(const DraftedTask& task, const std::vector<double>& drafts) {
   const double best = best_of(task), first = *std::ranges::min_element(drafts);
   double chosen = 0, lost = 0;
@@ -50,7 +50,7 @@ double task_loss(const DraftedTask& task, const std::vector<double>& drafts) {
   return lost / chosen + kErrorShare * deviation;
 }
 
-/// Of all tasks on average, and what moving the numbers costs.
+/// `Loss` is the mean loss of all tasks, plus the cost of moving the numbers.
 class Loss {
  public:
   Loss(std::span<const DraftedTask> tasks, double stiffness, int jobs)

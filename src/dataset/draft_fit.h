@@ -1,5 +1,5 @@
-// The draft of CPUs beside measured programs: how well it chooses among a task's, which of its
-// numbers is wrong there, and numbers that choose better.
+// Compares the draft of CPUs with measured programs: how well the draft chooses among a task's
+// programs, which of its numbers is wrong, and which numbers choose better.
 #pragma once
 
 #include <span>
@@ -11,15 +11,15 @@
 
 namespace pruner {
 
-/// The measured programs of one task on one machine.
+/// `DraftedTask` holds the measured programs of one task on one machine.
 struct DraftedTask {
   std::string name;
-  Target target;  // whose numbers the draft takes
+  Target target;  // target whose numbers the draft takes
   std::vector<LoopNest> nests;
   std::vector<double> seconds;  // measured
 };
 
-/// A number of the draft that a fit may move, by its name in device files.
+/// `DraftNumber` is a number of the draft that a fit may move, by its name in device files.
 struct DraftNumber {
   const char* name;
   double Target::*rate;      // null: one of ...
@@ -29,36 +29,37 @@ struct DraftNumber {
 };
 std::span<const DraftNumber> draft_numbers();
 
-/// A factor for each of draft_numbers().
+/// `DraftFactors` holds a factor for each of draft_numbers().
 using DraftFactors = std::vector<double>;
 Target scaled(Target target, const DraftFactors& factors);
 
-/// How well a draft chooses among the programs of one task; 1 is perfect, but of `random_10`.
+/// `DraftQuality` says how well a draft chooses among the programs of one task. 1 is perfect,
+/// except for `random_10`.
 struct DraftQuality {
   double best_1 = 1, best_10 = 1;  // the least time over the least of the 1, 10 drafted fastest
-  double random_10 = 1;            // the same of 10 drawn at random, on average
-  double pairwise = 1;             // share of pairs of different times that it orders rightly
+  double random_10 = 1;            // the same ratio for 10 random programs, on average
+  double pairwise = 1;  // share of pairs of different times that the draft orders rightly
 };
 DraftQuality draft_quality(const DraftedTask& task);
 
-/// The one number with which, multiplied by 1/4 to 4, the draft's first choice among a task's
-/// programs is the best; of numbers that choose alike, that with the least loss.
+/// `WrongNumber` is the number whose change by a factor of 1/4 to 4 makes the draft's first choice
+/// among a task's programs best. If several numbers choose alike, the least loss decides.
 struct WrongNumber {
   std::string name;   // empty: no change of one number gains anything
-  double factor = 1;  // on the number
-  double best_1 = 1;  // with it
+  double factor = 1;  // factor on the number
+  double best_1 = 1;  // best_1 with the factor
 };
 WrongNumber wrong_number(const DraftedTask& task);
 
 struct DraftFit {
   DraftFactors factors;
-  double loss_before = 0, loss = 0;  // of a task, on average
+  double loss_before = 0, loss = 0;  // mean loss of a task
 };
-/// The factors for which the loss is least, found by steps along one number at a time: the same
-/// tasks give the same factors. The loss of a task is the time that is lost, ln(time / least), by
-/// who takes what is drafted fastest, softened over programs drafted within some percent of it, and
-/// a share of the deviation of ln(drafted / measured), in which fast programs count more. To move a
-/// number by a factor of e costs `stiffness`, so that few programs move little.
+/// Returns the factors with the least loss, found by steps along one number at a time: the same
+/// tasks give the same factors. The loss of a task is the lost time ln(time / least) of the program
+/// drafted fastest, softened over programs whose drafts are some percent slower. A share of the
+/// deviation of ln(drafted / measured) is added, in which fast programs count more. To move a
+/// number by a factor of e costs `stiffness`, so that few programs move the numbers little.
 DraftFit fit_draft(std::span<const DraftedTask> tasks, double stiffness, int jobs);
 
 }  // namespace pruner

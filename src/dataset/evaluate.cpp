@@ -21,7 +21,7 @@ bool is_judged(const ProgramTable& table,
   return !seen->has_workload(table.tasks()[task].workload_key);
 }
 
-/// Each network's score; of those that have one, their tasks.
+/// Adds each network's score; returns the tasks of the networks that have a score.
 std::vector<std::vector<TaskCalls>> add_networks(const NetworkTasks& networks,
                                                  const ProgramTable& table,
                                                  std::span<const TaskMetrics> metrics,
@@ -29,7 +29,7 @@ std::vector<std::vector<TaskCalls>> add_networks(const NetworkTasks& networks,
   std::vector<std::vector<TaskCalls>> whole;
   const std::vector<std::string> targets = table.targets();
   for (const std::string& target : targets) {
-    std::map<std::string, size_t> places;  // in `metrics`, by canonical key
+    std::map<std::string, size_t> places;  // indices in `metrics` by canonical key
     for (size_t t = 0; t < evaluation.tasks.size(); ++t) {
       const DatasetTask& task = table.tasks()[evaluation.tasks[t].task];
       if (task.target == target) places.emplace(ansor::canonical_key(task.workload_key), t);
@@ -109,7 +109,7 @@ Evaluation evaluate_scores(std::span<const float> scores,
                            const ProgramTable& table,
                            std::span<const size_t> programs,
                            const EvaluateOptions& options) {
-  std::map<int32_t, std::vector<size_t>> members;  // places in `programs`, by task
+  std::map<int32_t, std::vector<size_t>> members;  // indices in `programs` by task
   for (size_t i = 0; i < programs.size(); ++i)
     members[table.samples()[programs[i]].task].push_back(i);
   Evaluation evaluation{.metrics = {}, .tasks = {}, .networks = {}, .keep = options.keep};
@@ -135,7 +135,7 @@ Evaluation evaluate_scores(std::span<const float> scores,
 std::vector<float> relative_scores(std::span<const float> scores,
                                    const ProgramTable& table,
                                    std::span<const size_t> programs) {
-  std::map<int32_t, float> best;  // of each task
+  std::map<int32_t, float> best;  // best score of each task
   for (size_t i = 0; i < programs.size(); ++i) {
     float& of_task = best.try_emplace(table.samples()[programs[i]].task, scores[i]).first->second;
     of_task = std::max(of_task, scores[i]);

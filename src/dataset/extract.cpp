@@ -83,7 +83,7 @@ std::string extract(const Record& record,
   return ends(Fate::kProgram);
 }
 
-/// Why a line is no record. Python writes numbers that JSON does not have.
+/// Returns why a line is no record. Python writes numbers that JSON does not have.
 std::string unreadable_reason(const RecordLine& line, const Error& error) {
   for (const char* word : {"NaN", "Infinity"}) {
     if (line.text.find(word) != std::string_view::npos)

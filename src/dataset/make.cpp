@@ -19,11 +19,11 @@ namespace pruner {
 namespace {
 
 constexpr size_t kLinesAPart = 64;
-constexpr size_t kPartsAtOnce = 64;  // whose features are in memory
+constexpr size_t kPartsAtOnce = 64;  // parts whose features are in memory together
 
-/// A program whose features the writer has.
+/// `Program` is a program whose features the writer has.
 struct Program {
-  int64_t number = 0;  // the writer's
+  int64_t number = 0;  // number that the writer gave
   int task = 0, label = 0;
   double latency_s = 0;
   int64_t timestamp = 0;
@@ -55,14 +55,14 @@ class Making {
   const MakeTools& tools_;
   DatasetWriter writer_;
   MakeSummary summary_;
-  int64_t most_programs_ = 0;  // of a task with a valid one
+  int64_t most_programs_ = 0;  // most programs of a task with a valid one
   std::map<DeviceLabel, int> label_numbers_;
   std::vector<DeviceLabel> labels_;
-  std::vector<std::string> first_of_;                        // by label: the file it came up in
-  std::map<std::pair<std::string, int>, int> task_numbers_;  // by canonical key and label
+  std::vector<std::string> first_of_;  // per label: file with its first record
+  std::map<std::pair<std::string, int>, int> task_numbers_;  // keyed by canonical key and label
   std::vector<DatasetTask> tasks_;
-  std::vector<std::string> canonical_;  // by task
-  std::vector<DeviceCount> counts_;     // by label, then by device
+  std::vector<std::string> canonical_;  // canonical keys, one per task
+  std::vector<DeviceCount> counts_;     // one per label, later one per device
   std::vector<Program> programs_;
 };
 
@@ -185,7 +185,7 @@ Result<Unit> Making::read(const std::vector<ReadFile>& batch) {
   return Unit{};
 }
 
-/// Labels that may be one device become one, and their tasks too.
+/// Joins labels that may be one device, and the tasks of joined labels.
 void Making::join_devices() {
   const std::vector<std::string> names = group_devices(labels_, one_device());
   std::map<std::string, int> numbers;
@@ -211,7 +211,7 @@ void Making::join_devices() {
   tasks_ = std::move(tasks);
 }
 
-/// Numbers of the programs that stay, ascending.
+/// Returns the numbers of the programs that stay, ascending.
 std::vector<size_t> Making::drop_duplicates() {
   const auto replaces = [&](const Program& a, const Program& b) {  // a came after b
     if (options_.duplicates == DuplicateRule::kBest) return a.latency_s < b.latency_s;
@@ -233,7 +233,7 @@ std::vector<size_t> Making::drop_duplicates() {
   return kept;
 }
 
-/// Tasks with too few programs go, and those beyond the first max_tasks.
+/// Drops tasks with too few programs, and tasks beyond the first max_tasks.
 std::vector<size_t> Making::drop_tasks(const std::vector<size_t>& programs) {
   std::vector<int64_t> sizes(tasks_.size(), 0), valid(tasks_.size(), 0);
   for (const size_t i : programs) {
@@ -294,7 +294,7 @@ Result<Unit> Making::write(const std::vector<size_t>& programs) {
 
 }  // namespace
 
-/// A random sample of so many of them, in their order.
+/// Returns a random sample of `count` files, in their order.
 static std::vector<RecordPath> sample_files(std::vector<RecordPath> files,
                                             int64_t count,
                                             uint64_t seed) {

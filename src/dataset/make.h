@@ -1,5 +1,5 @@
-// Record files -> a file of features. Every record is counted once: it is kept, or dropped for a
-// reason that says where it came up first.
+// Turns record files into a file of features. Every record is counted once: the record is kept, or
+// dropped for a reason. Each reason is listed with the place where it came up first.
 #pragma once
 
 #include <functional>
@@ -13,27 +13,28 @@
 
 namespace pruner {
 
-/// What is kept of several measurements of one program.
+/// `DuplicateRule` chooses among several measurements of one program.
 enum class DuplicateRule : uint8_t {
-  kBest,  // the fastest; a failure only where there is nothing else
-  kLast,  // what was measured last, in the order of the files
+  kBest,  // the fastest measurement; a failure only if there is nothing else
+  kLast,  // the latest measurement; of equal times, the later one in the files
 };
 
 struct MakeOptions {
   std::vector<std::string> records;  // files, patterns, folders
   std::string out_file;
   int64_t sample_in_files = 0;   // 0: all files
-  int64_t min_sample_size = 48;  // of a task (TenSet's)
-  int64_t max_tasks = 0;         // the first so many; 0: all
-  uint64_t seed = 0;             // of the sample of files
+  int64_t min_sample_size = 48;  // least programs of a task (TenSet's)
+  int64_t max_tasks = 0;         // keeps so many first tasks; 0: all
+  uint64_t seed = 0;             // seed of the sample of files
   bool keep_failed = true;
   DuplicateRule duplicates = DuplicateRule::kBest;
-  std::vector<DeviceLabel> targets;  // only records of these; none: of any
+  std::vector<DeviceLabel> targets;  // only records of these targets; empty: of any
   bool mixed_targets = false;        // records of several devices may come without `targets`
   int jobs = 1;
 };
 
-/// What a making works with; all of it outlives the call. `only`: without networks, all tasks.
+/// `MakeTools` holds the tools of make_dataset(); all of them outlive the call. If `only` has no
+/// networks, all tasks are kept.
 struct MakeTools {
   RecordedPrograms& programs;
   NetworkTasks& held_out;

@@ -1,4 +1,4 @@
-// What became of the records that a file of features was made of, by device and by reason.
+// Counts the records that a file of features was made from, by device and by reason.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace pruner {
 
-/// Records of one device. `records` is the sum of `kept` and of what was dropped; those that are
-/// valid and those that failed are counted whether they were kept or not.
+/// `DeviceCount` counts the records of one device. `records` is the sum of `kept` and dropped();
+/// `valid` and `failed` count records whether they were kept or not.
 struct DeviceCount {
   std::string target;
   int64_t records = 0;
-  int64_t valid = 0, failed = 0;  // a time that can be; an error number
-  int64_t bad_label = 0;          // dropped, as all that follow
-  int64_t held_out = 0;           // of held-out tasks, or of tasks that were not asked for
+  int64_t valid = 0, failed = 0;  // records with a possible time; with an error number
+  int64_t bad_label = 0;          // dropped, like all counts down to `beyond`
+  int64_t held_out = 0;           // records in tasks that are held out, or were not asked for
   int64_t failed_dropped = 0;     // without keep_failed
   int64_t no_dag = 0, not_rebuilt = 0;
   int64_t duplicates = 0;
-  int64_t too_few = 0;  // of tasks with less than min_sample_size, or without a valid record
-  int64_t beyond = 0;   // of tasks beyond max_tasks
+  int64_t too_few = 0;  // records in tasks below min_sample_size, or without a valid record
+  int64_t beyond = 0;   // records in tasks beyond max_tasks
   int64_t kept = 0, tasks = 0;
 
   int64_t dropped() const {
@@ -38,16 +38,17 @@ struct MakeSummary {
   int64_t other_targets = 0;           // records of targets that were not chosen
   Reasons unreadable_files;            // packed and torn, without a record, not to be read
   Reasons unreadable, bad_label, no_dag, not_rebuilt;
-  int64_t rows = 0;       // of features
+  int64_t rows = 0;       // rows of features
   double features_s = 0;  // time from the first file to the last program's features
 
   DeviceCount total() const;
-  /// Why there is nothing to keep, every reason in one line. `most`: programs of the largest task.
+  /// Says why there is nothing to keep, all reasons in one line. `most` is the largest task's
+  /// number of programs.
   std::string nothing_kept(int64_t min_sample_size, int64_t most) const;
 };
 
 Json to_json(const DeviceCount& count);
-/// Its devices, their total, and every reason with its count and first place.
+/// Returns the summary's devices, their total, and every reason with its count and first place.
 Json to_json(const MakeSummary& summary);
 
 }  // namespace pruner

@@ -14,7 +14,7 @@ namespace {
 
 enum class InputKind : uint8_t { kImage, kVideo, kTokens };
 
-/// A network of TenSet, with the inputs it has there.
+/// `NetworkRow` is a network of TenSet, with its inputs in TenSet.
 struct NetworkRow {
   const char* name;
   InputKind kind;
@@ -48,7 +48,7 @@ std::vector<int64_t> input_shape(InputKind kind, int64_t batch, int64_t size) {
   return {};
 }
 
-/// Every input of a network; at one batch size, if `batch` is not 0.
+/// Adds every input of a network, only at batch size `batch` if `batch` is not 0.
 void add_inputs(const NetworkRow& row, int64_t batch, std::vector<NetworkInput>& inputs) {
   for (const int64_t of : row.batches) {
     for (const int64_t size : row.sizes) {
@@ -69,7 +69,7 @@ Result<NetworkInput> network_of_any_input(const std::string& name) {
   return Error("\"", name, "\" is no set of networks: all_five, resnet-50, batch-size-1", known);
 }
 
-/// The options that build this input; nullopt: it has another form, or this is no network of ours.
+/// Returns the options that build this input; nullopt if the network is not built in.
 std::optional<NetworkOptions> build_options(const NetworkInput& input) {
   const std::vector<std::string> built_in = network_names();
   if (std::ranges::find(built_in, input.network) == built_in.end()) return std::nullopt;
@@ -86,7 +86,8 @@ std::string name_of(const std::string& network, const std::vector<int64_t>& shap
   return name;
 }
 
-/// The tasks of a built-in network on the target; nullopt: it is none, or cannot be had so.
+/// Returns the tasks of a built-in network on the target; nullopt if the network is not built in,
+/// or cannot be built with this input.
 std::optional<std::vector<WeightedTask>> built_in_tasks(const NetworkInput& input,
                                                         const Target& target) {
   const std::optional<NetworkOptions> options = build_options(input);

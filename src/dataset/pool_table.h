@@ -1,5 +1,5 @@
-// A pool of recorded programs -> the table that a model is judged by, and the scores of the draft
-// beside it: the same programs and ids as in a file of features that is made of the records.
+// Turns a pool of recorded programs into the table that judges a model, with the draft's scores.
+// Programs and ids are the same as in a file of features that is made from the records.
 #pragma once
 
 #include <vector>
@@ -11,10 +11,10 @@ namespace pruner {
 
 struct PoolTable {
   ProgramTable table;
-  std::vector<float> draft_scores;  // of the table's programs; 0 where there is no draft
+  std::vector<float> draft_scores;  // one per program of the table; 0 without a draft
 };
 
-/// Tasks of fewer programs than `least` are left out.
+/// Makes the table; tasks with fewer programs than `least` are left out.
 PoolTable table_of(ProgramPool&& pool, int64_t least);
 
 }  // namespace pruner

@@ -13,7 +13,7 @@ namespace pruner {
 namespace {
 
 constexpr int kDefaultTrees = 300;
-constexpr size_t kCheckpoints = 5;  // that are kept
+constexpr size_t kCheckpoints = 5;  // checkpoints that are kept
 
 uint64_t hash_of(std::span<const uint64_t> values) {
   return hash64({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
@@ -56,7 +56,7 @@ class Pretraining {
   }
 
  private:
-  /// Splits, and takes what is trained on out of the table.
+  /// Splits the programs, and takes the training programs out of the table.
   Result<Unit> choose() {
     const SplitColumns columns = table_.columns();
     TRY_ASSIGN(split_, split(columns, options_.split));
@@ -129,7 +129,7 @@ class Pretraining {
     return weights;
   }
 
-  /// What tells this run from others: its options, programs and first weights.
+  /// Returns a hash that tells this run from others: of its options, programs and first weights.
   std::string run_name(const ModelWeights& start, const TrainOptions& train) const {
     std::vector<uint64_t> all = seen_.programs;
     all.push_back(hash64(fmt::format("{} {} {} {} {} {} {}",

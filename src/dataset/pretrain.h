@@ -1,5 +1,5 @@
-// Measured programs -> a trained model's file that knows what it has seen: from scratch, or from a
-// model that was trained on another device.
+// Trains a model on measured programs, from scratch or from a model that was trained on another
+// device. The model's file lists the programs that the model has seen.
 #pragma once
 
 #include <atomic>
@@ -13,29 +13,29 @@ namespace pruner {
 
 struct PretrainOptions {
   std::string model = "pam";  // pam, mlp, tlp or xgb
-  std::string load_model;     // to start from; empty: from scratch
+  std::string load_model;     // model to start from; empty: from scratch
   SplitOptions split;
-  double share = 1;           // of each task's programs on the side of training
-  bool as_published = false;  // with the published procedure
-  int epochs = 0;             // 0: the default; of trees: how many
+  double share = 1;           // share of each task's training programs that is used
+  bool as_published = false;  // use the published procedure
+  int epochs = 0;             // 0: the default; for trees, their number
   double learning_rate = 0;   // 0: the default
   int threads = 1;
   std::string out_file;
-  std::string checkpoint_dir = {};  // of a network: for the weights of its five best epochs
-  bool resume = false;              // goes on from what an interrupted run left
+  std::string checkpoint_dir = {};  // folder of the weights of a network's five best epochs
+  bool resume = false;              // goes on from the state of an interrupted run
 };
 
-/// An epoch, or the trees so far.
+/// `TrainingPoint` describes an epoch, or the trees so far.
 struct TrainingPoint {
   int step = 0;     // epochs, or trees
-  double loss = 0;  // moving average over batches; of trees the root of the mean squared error
+  double loss = 0;  // moving average over batches; for trees, the root mean squared error
   std::optional<double> learning_rate = {};
   std::optional<double> validation_loss = {}, validation_accuracy = {};
 };
 
-/// One line's worth.
+/// `PretrainProgress` holds the contents of one line of progress.
 struct PretrainProgress {
-  bool judged = false;  // the epoch, or the trees so far, have just been judged
+  bool judged = false;  // the epoch was, or the trees so far were, just judged
   double done = 0;      // share of the training
   TrainingPoint now = {};
   int steps = 0;
@@ -46,7 +46,7 @@ struct PretrainProgress {
 struct PretrainWatch {
   std::function<void(const PretrainProgress&)> on_progress;
   const std::atomic<bool>& stop;
-  /// Gets all points so far, after each; of a network that is resumed, the earlier ones too.
+  /// Gets all points so far, after each point; for a resumed network, the earlier points too.
   std::function<Result<Unit>(std::span<const TrainingPoint>)> on_judged = {};
 };
 
@@ -56,16 +56,17 @@ struct Pretrained {
   TrainReport report;
   std::vector<TrainingPoint> curve;
   bool resumed = false;
-  bool interrupted = false;  // nothing is written but what --resume goes on from
-  std::optional<Evaluation> held_out_evaluation;  // none where nothing is held out
+  bool interrupted = false;                       // nothing is written but the state for --resume
+  std::optional<Evaluation> held_out_evaluation;  // nullopt if nothing is held out
 };
 
-/// The name of the file of an epoch's weights, as Pruner's scripts have it: epochs are counted from
-/// 0, and without validation its loss is 0.
+/// Returns the name of an epoch's weights file, as in Pruner's scripts: epochs are counted from 0,
+/// and the loss is 0 without validation.
 std::string checkpoint_name(const TrainingPoint& epoch, std::string_view extension);
 
-/// Takes the features of what it trains on out of `table`. Errors: nothing to train on, labels that
-/// are all the same, a model of another kind or for other features, a checkpoint of another run.
+/// Trains a model, and takes the features of its training programs out of `table`. Errors: nothing
+/// to train on, labels that are all the same, a model of another kind or for other features, a
+/// checkpoint of another run.
 Result<Pretrained> pretrain(ProgramTable& table,
                             const PretrainOptions& options,
                             const PretrainWatch& watch);

@@ -13,11 +13,11 @@ namespace {
 
 constexpr size_t kReadAtOnce = 512;
 
-/// A record whose program is still to be made.
+/// `Pending` is a record whose program is still to be made.
 struct Pending {
   Record record;
   std::string where;
-  std::string program;  // its id
+  std::string program;  // id of the program
   std::string target, device;
   std::optional<Gpu> gpu = {};
   ProgramFeatures features = {};
@@ -26,14 +26,14 @@ struct Pending {
   std::string failed = {};  // why there is no program
 };
 
-/// Of a record's device.
+/// `RecordedDevice` is the device of a record.
 struct RecordedDevice {
-  std::string path, target, device;  // of the record
+  std::string path, target, device;  // the record's file, target and device
   DeviceLabel label;
   std::optional<Gpu> gpu;
 };
 
-/// A reason without the numbers of the one record.
+/// Returns a reason without the numbers of the one record.
 std::string general(const std::string& message) {
   const size_t comma = message.find(", ");
   if (message.starts_with("step ") && comma != std::string::npos) return message.substr(comma + 2);
@@ -58,7 +58,7 @@ class Reader {
       return;
     }
     const bool fresh = waiting_.insert(program).second;
-    if (!fresh) {  // its first record is still to be made
+    if (!fresh) {  // the program's first record is still to be made
       flush();
       add(std::move(streamed));
       return;
@@ -84,7 +84,7 @@ class Reader {
 
  private:
   struct Place {
-    bool made = false;  // otherwise it is no program
+    bool made = false;  // false: the record gave no program
     size_t task = 0, program = 0;
     bool final = false;
   };
@@ -161,10 +161,10 @@ class Reader {
 
   RecordedPrograms& programs_;
   const PoolOptions& options_;
-  RecordedDevice device_;  // of the last record
+  RecordedDevice device_;  // device of the last record
   ProgramPool pool_;
   std::map<RecordedTask, size_t> tasks_;
-  std::unordered_map<std::string, Place> places_;  // by the id of the program
+  std::unordered_map<std::string, Place> places_;  // places by program id
   std::vector<Pending> pending_;
   std::set<std::string> waiting_;  // programs of `pending_`
 };

@@ -1,5 +1,5 @@
-// Record files -> their lines, a batch at a time: files are read and unpacked in parallel, and no
-// more of them are in memory than make one batch.
+// Reads the lines of record files, a batch at a time. Files are read and unpacked in parallel, and
+// only one batch of files is in memory.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace pruner {
 
-/// A file as it was read; `error` says why it was not.
+/// `ReadFile` is a file as it was read; `error` says why it was not read.
 struct ReadFile {
   std::string path;
   std::string content;
@@ -24,7 +24,7 @@ class RecordBatches {
  public:
   RecordBatches(std::vector<RecordPath> files, int jobs) : files_(std::move(files)), jobs_(jobs) {}
 
-  /// The next files, in order; none: that was all.
+  /// Returns the next files, in order; empty after the last file.
   std::vector<ReadFile> next();
 
  private:

@@ -12,7 +12,7 @@ namespace pruner {
 
 namespace {
 
-/// The device file of this name and backend; an empty object: there is none.
+/// Returns the device file of this name and backend; an empty object if there is none.
 Json find_device(const std::string& name, const std::string& kind) {
   const DeviceFile* file = find_device_file(name);
   if (file == nullptr) return Json::object();
@@ -21,7 +21,7 @@ Json find_device(const std::string& name, const std::string& kind) {
   return fits ? *std::move(json) : Json::object();
 }
 
-/// The nearest folder of the path that is named as a device of the kind; empty: none is.
+/// Returns the nearest folder of the path with the name of a device of the kind; empty if none.
 std::string folder_model(const std::string& path, const std::string& kind) {
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
   for (; folder.has_filename(); folder = folder.parent_path()) {
@@ -37,7 +37,7 @@ std::string attribute(const DeviceLabel& label, const std::string& name) {
   return found == label.attributes.end() ? std::string() : found->second;
 }
 
-/// A known model says its architecture.
+/// Adds the architecture of a known model.
 void add_arch(DeviceLabel& label) {
   const std::string model = attribute(label, "model");
   if (model.empty() || label.attributes.contains("arch")) return;
@@ -126,7 +126,7 @@ std::vector<std::string> group_devices(std::span<const DeviceLabel> labels, bool
     };
     return b == nullptr || size(a) > size(b);
   };
-  std::map<std::string, const DeviceLabel*> fullest;  // by identity
+  std::map<std::string, const DeviceLabel*> fullest;  // fullest label by identity
   const auto device_of = [&](const DeviceLabel& label) {
     return one ? std::string() : device_identity(label);
   };

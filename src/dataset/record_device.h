@@ -1,5 +1,5 @@
-// What a record says of the device it was measured on -> devices: which texts may mean one, and
-// which cannot.
+// Finds the devices that records were measured on: which texts of records may mean one device, and
+// which texts cannot.
 #pragma once
 
 #include <map>
@@ -14,10 +14,11 @@
 
 namespace pruner {
 
-/// A target text in parts: "cuda -keys=cuda,gpu -arch=sm_70" is kind "cuda" and attribute arch;
-/// what does not tell devices apart (keys, libs) is left out. A known model has its architecture.
+/// `DeviceLabel` is a target text in parts: "cuda -keys=cuda,gpu -arch=sm_70" is kind "cuda" and
+/// attribute arch. Parts that do not tell devices apart (keys, libs) are left out. A known model
+/// has its architecture.
 struct DeviceLabel {
-  std::string text;  // as the record prints it, without spaces around it
+  std::string text;  // text in the record, without spaces around it
   std::string kind;
   std::map<std::string, std::string> attributes;
   friend auto operator<=>(const DeviceLabel&, const DeviceLabel&) = default;
@@ -25,30 +26,30 @@ struct DeviceLabel {
 
 DeviceLabel parse_device_label(std::string_view target);
 
-/// The label of a record. One of ours names its device. For another's, whose target names no model,
-/// the nearest folder of `path` that has the name of a known device of its kind ("k80/conv.json")
-/// gives it: public logs of several GPUs differ in nothing else.
+/// Returns the label of a record. Our records name their device. If another system's record names
+/// no model, the nearest folder of `path` that is named like a known device of its kind gives the
+/// model ("k80/conv.json"). Public logs of several GPUs differ in nothing else.
 DeviceLabel device_of_record(const Record& record, const std::string& path);
 
-/// Whether a target's text is of a CPU.
+/// Returns whether a target's text means a CPU.
 bool is_cpu(std::string_view target);
-/// The model that a label names; empty: none.
+/// Returns the model that a label names; empty if none.
 std::string model_of(const DeviceLabel& label);
-/// The GPU that a label names by its model; nullopt: it names none, or it is not known.
+/// Returns the GPU that a label names by its model; nullopt if the label names no known GPU.
 std::optional<Gpu> gpu_of(const DeviceLabel& label);
 
-/// Whether both may mean one device: one kind, and nothing that both say differs.
+/// Returns whether both labels may mean one device: same kind, and no common attribute differs.
 bool may_be_one_device(const DeviceLabel& a, const DeviceLabel& b);
 
-/// Whether a record's device is the one that a user names: everything the name says is so. A model
-/// that the record does not say may be told by its architecture.
+/// Returns whether a record's device is the device that a user names: all attributes of the name
+/// hold. If the record does not say its model, the architectures are compared.
 bool is_device(const DeviceLabel& record, const DeviceLabel& named);
 
-/// What a program's hash has of the device: the same text wherever the records lie.
+/// Returns the part of the device in a program's hash: the same text wherever the records lie.
 std::string device_identity(const DeviceLabel& label);
 
-/// By label: which device it is, named by its fullest label. `one`: all are one; else those of one
-/// identity are.
+/// Returns the device of each label, named by the device's fullest label. If `one`, all labels are
+/// one device; otherwise labels of one identity are.
 std::vector<std::string> group_devices(std::span<const DeviceLabel> labels, bool one);
 
 }  // namespace pruner

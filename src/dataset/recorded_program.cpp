@@ -26,7 +26,7 @@ static std::vector<std::string> names_of(const ComputeDag& dag) {
   return names;
 }
 
-/// An added task's, a DAG file's, or that of the operator that the record says it is of.
+/// Returns the DAG of an added task, of a DAG file, or of the operator that the record names.
 std::optional<ComputeDag> RecordedPrograms::own_dag(const Record& record) const {
   if (const auto added = dags_.find(record.workload_key); added != dags_.end())
     return added->second;
@@ -57,7 +57,7 @@ Result<const RecordedPrograms::OwnSpace*> RecordedPrograms::own_space(const Reco
   return own.get();
 }
 
-/// The flags read the DAG's print: once a structure.
+/// Reads the flags from the DAG's print, once for each structure.
 TaskFlags RecordedPrograms::flags_of(const std::shared_ptr<const ansor::Structure>& structure) {
   {
     const std::shared_lock lock(flags_mutex_);

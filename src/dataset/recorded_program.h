@@ -1,5 +1,5 @@
-// A record -> the program that the analysis sees: Ansor's by replaying its steps on the workload's
-// DAG, ours by finding its candidate in the task's space.
+// Turns a record into the program that the analysis sees. The steps of Ansor's records are replayed
+// on the workload's DAG; the candidates of our records are found in the task's space.
 #pragma once
 
 #include <map>
@@ -20,31 +20,30 @@ namespace pruner {
 
 struct RecordedProgram {
   Statements statements;
-  std::vector<std::string> buffers;  // names, by stage
+  std::vector<std::string> buffers;  // names, one per stage
   TaskFlags flags{};
-  std::vector<int32_t> primitives;  // of the record's steps, or of what our candidate decided
-  double cpu_draft_s = 0;  // of a candidate of ours on a CPU: the draft's prediction; 0: another's
-  LoopNest nest;           // of a candidate of ours, while its RecordedPrograms live
+  std::vector<int32_t> primitives;  // sequence of the record's steps, or our candidate's decisions
+  double cpu_draft_s = 0;           // draft of our candidate on a CPU; 0: other programs
+  LoopNest nest;                    // our candidate's, while its RecordedPrograms live
 
   bool is_gpu() const;
 };
 
 class RecordedPrograms {
  public:
-  /// `workloads`: DAGs by key, for Ansor's records. `draft`: what a CPU's draft counts; without it
-  /// programs have what models read, and no draft of theirs means anything.
+  /// `workloads` holds the DAGs of Ansor's records by key. `draft` holds the penalties that a CPU's
+  /// draft counts. Without `draft`, programs have the models' inputs, and no draft is meaningful.
   explicit RecordedPrograms(ansor::WorkloadTable& workloads,
                             std::optional<Penalties> draft = Penalties())
       : workloads_(workloads), draft_(draft) {}
 
-  /// A DAG for our records of its key, and for Ansor's of keys that `workloads` does not know. Not
-  /// while records are read.
+  /// Adds a DAG for our records of its key, and for Ansor's records whose key `workloads` does not
+  /// know. Must not be called while records are read.
   void add_task(const ComputeDag& dag);
-  /// Why there is no DAG for the record; empty: there is one. May be asked by several threads.
+  /// Returns why the record has no DAG; empty if there is one. Several threads may call it.
   std::string missing_dag(const Record& record);
-  /// The program, or why there is none: no DAG, steps that do not fit it, a candidate that the
-  /// space does not have, a kernel beyond the record's own limits of the device. May be asked by
-  /// several threads.
+  /// Returns the program. Errors: there is no DAG; steps do not fit the DAG; the candidate is not
+  /// in the space; the kernel exceeds the record's device limits. Several threads may call read().
   Result<RecordedProgram> read(const Record& record);
 
  private:
@@ -60,10 +59,10 @@ class RecordedPrograms {
 
   ansor::WorkloadTable& workloads_;
   std::optional<Penalties> draft_;
-  std::map<std::string, ComputeDag> dags_;   // of added tasks, by key
-  std::unique_ptr<ansor::Structures> only_;  // of the one that was added
+  std::map<std::string, ComputeDag> dags_;   // added DAGs by key
+  std::unique_ptr<ansor::Structures> only_;  // structures of the only added DAG
   std::mutex spaces_mutex_;
-  std::map<std::string, std::unique_ptr<OwnSpace>> spaces_;  // by key and target
+  std::map<std::string, std::unique_ptr<OwnSpace>> spaces_;  // spaces by key and target
   std::shared_mutex flags_mutex_;
   std::map<std::shared_ptr<const ansor::Structure>, TaskFlags> flags_;
 };

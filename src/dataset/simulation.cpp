@@ -1,7 +1,8 @@
-// What a round takes is what the mode's policy would (search/policies): drafts in their order, then
-// verified by the learned model and the draft together; or all by the learned model alone; and a
-// share at random. No program has neighbours here, nothing evolves, and a batch is the first of the
-// ranks: of foreign records nobody knows which schedules are alike (search/doubt.h).
+// A round takes the same programs as the mode's policy (search/policies), and a share at random.
+// The policy ranks drafts, which the learned model and the draft verify together, or the learned
+// model ranks all programs alone. No program has neighbours here, and nothing evolves. A batch is
+// the first of the ranks: nobody knows which schedules of foreign records are alike
+// (search/doubt.h).
 #include "dataset/simulation.h"
 
 #include <algorithm>
@@ -16,15 +17,15 @@ namespace pruner {
 
 namespace {
 
-using Ids = std::vector<size_t>;  // of programs of a task
+using Ids = std::vector<size_t>;  // indices of programs of a task
 
-/// A task while the run goes on.
+/// `RunTask` is the state of a task in a run.
 struct RunTask {
   const PooledTask* pool;
-  Ids left;  // that were not measured, in the pool's order
+  Ids left;  // programs that were not measured, in the pool's order
   double known_s;
   double best_s = kWorstCost;
-  double unit_s = 0;  // what the first valid round found; 0: none yet
+  double unit_s = 0;  // best time of the first valid round; 0: none yet
 };
 
 class Simulation {
@@ -120,10 +121,10 @@ class Simulation {
     stacking_.weigh(drafted, learned, times_s);
   }
 
-  /// Whether the draft has a say beside the learned model.
+  /// Returns whether the draft has a say beside the learned model.
   bool stacks() const { return drafts_ && !options_.models.as_published; }
 
-  /// The learned model's; empty where it has nothing to say.
+  /// Returns the learned model's scores; empty if the model has nothing to say.
   std::vector<float> scores(const PooledTask& task, const Ids& ids) {
     if (model_ == nullptr || !model_->ready() || ids.empty()) return {};
     std::vector<ProgramFeatures> programs;
@@ -149,10 +150,10 @@ class Simulation {
     return ids;
   }
 
-  /// What is left of the task, the most promising first.
+  /// Returns the programs of the task that were not measured, the most promising first.
   Ids ranked(const RunTask& task) {
     const PooledTask& pool = *task.pool;
-    Ids ids = shuffled(task.left);  // of equal scores any may be first
+    Ids ids = shuffled(task.left);  // programs of equal score stand in random order
     if (drafts_) {
       sort_by(ids, [&](size_t id) { return pool.draft_scores[id]; });
       if (model_ != nullptr && ids.size() > options_.draft_size) ids.resize(options_.draft_size);

@@ -1,5 +1,5 @@
-// A tuning run whose device is a log: what is measured is looked up, so the programs of the log are
-// the whole space. A mode, a seed and a pool of programs -> one curve, the same on every machine.
+// Simulates a tuning run whose device is a log: measurements are looked up, so the programs of the
+// log are the whole space. A mode, a seed and a pool give one curve, the same on every machine.
 #pragma once
 
 #include "dataset/program_pool.h"
@@ -10,7 +10,7 @@ namespace pruner {
 
 struct SimulationOptions {
   const SearchMode* mode = nullptr;
-  std::string name = {};            // of the mode, as it was given
+  std::string name = {};            // name of the mode, as it was given
   LearnedModelOptions models = {};  // `seed` is the run's, and there is no time box
   int64_t trials = 1000;
   int64_t round_size = 10;
@@ -19,13 +19,13 @@ struct SimulationOptions {
   uint64_t seed = 0;
 };
 
-/// The geometric mean of the tasks' best times: what no run can beat.
+/// Returns the geometric mean of the tasks' best times, which no run can beat.
 double best_known_s(const ProgramPool& pool);
 
 /// Runs until the trials are used, or nothing better is left. Tasks are equal: the scheduler takes
-/// each one's time in units of what its first valid round found. A point's latency is the geometric
-/// mean of the best times found, from the trial on at which every task has one; its seconds are
-/// those that the log spent on the trials. Errors: a model lacks its weights, or cannot learn.
+/// each task's time in units of the best time in its first valid round. A point's latency is the
+/// geometric mean of the best times found, from the first trial with a time for every task. A
+/// point's seconds are the log's seconds on its trials. Errors: a model has no weights or fails.
 Result<TuningCurve> simulate(const ProgramPool& pool, const SimulationOptions& options);
 
 }  // namespace pruner

@@ -14,9 +14,9 @@ constexpr std::pair<std::string_view, SplitScheme> kSchemes[] = {
     {"by_task", SplitScheme::kByTask},
     {"by_target", SplitScheme::kByTarget}};
 
-constexpr size_t kLeastShare = 10;  // programs of a task that a share leaves, where it has them
+constexpr size_t kLeastShare = 10;  // programs that a share leaves at least, if a task has as many
 
-/// A place in an order that only the name and the seed decide.
+/// Returns a place in an order that only the name and the seed decide.
 uint64_t place_of(std::string_view name, uint64_t seed) {
   return hash64(std::string(name) + "." + std::to_string(seed));
 }
@@ -25,7 +25,7 @@ uint64_t place_of(uint64_t id, uint64_t seed) {
   return hash64({reinterpret_cast<const char*>(both), sizeof both});
 }
 
-/// Programs of each task, in an order by id and seed alone.
+/// Returns the programs of each task, in an order by id and seed alone.
 std::map<int32_t, std::vector<size_t>> drawn(std::span<const size_t> programs,
                                              const SplitColumns& columns,
                                              uint64_t seed) {
@@ -45,7 +45,7 @@ std::vector<size_t> all_of(const SplitColumns& columns) {
   return all;
 }
 
-/// The first `count`, and those of the same id as the last.
+/// Returns `count`, raised so that the cut does not part programs of the same id.
 size_t cut_of(const std::vector<size_t>& members, size_t count, const SplitColumns& columns) {
   while (count > 0 && count < members.size() &&
          columns.id[members[count]] == columns.id[members[count - 1]])
@@ -65,8 +65,8 @@ Split split_within_tasks(const SplitColumns& columns, const SplitOptions& option
   return split;
 }
 
-/// Whole groups: those whose programs, counted on in a drawn order, stay within the share. The
-/// first is always trained on; the last never, where there are two.
+/// Splits whole groups. In a drawn order, a group is trained on if the programs up to its end are
+/// within the share. The first group is always trained on; the last never, if there are two.
 Split split_groups(const SplitColumns& columns,
                    const std::vector<std::string>& group_of_task,
                    const SplitOptions& options) {

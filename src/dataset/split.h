@@ -1,6 +1,6 @@
-// Which measured programs a model trains on and which judge it: a task and an id of each program
-// in, two lists out. The same for one seed, however the programs are ordered and whatever else is
-// among them.
+// Splits measured programs into those that train a model and those that judge the model: tasks and
+// ids of programs in, two lists out. One seed gives one split, in any order of the programs and
+// with any other programs among them.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 namespace pruner {
 
 enum class SplitScheme {
-  kWithinTask,  // of each task its share
-  kByTask,      // whole workloads, of all targets, until the share is reached
+  kWithinTask,  // the share of each task's programs
+  kByTask,      // whole workloads, on all targets, until the share is reached
   kByTarget,    // whole targets, at least one on either side
 };
 
-/// "within_task", "by_task" or "by_target".
+/// Parses "within_task", "by_task" or "by_target".
 Result<SplitScheme> parse_split_scheme(std::string_view text);
 std::string_view split_scheme_name(SplitScheme scheme);
 
@@ -29,7 +29,7 @@ struct SplitOptions {
   uint64_t seed = 0;
 };
 
-/// What a split looks at. Programs of equal id are on the same side.
+/// `SplitColumns` holds the columns that a split reads. Programs of equal id are on the same side.
 struct SplitColumns {
   std::span<const int32_t> task;  // one a program
   std::span<const uint64_t> id;   // one a program
@@ -44,7 +44,7 @@ struct Split {
 /// Errors: by_target without two targets.
 Result<Split> split(const SplitColumns& columns, const SplitOptions& options);
 
-/// Of each task's `programs` a share, drawn by id: all where that is less than 10.
+/// Draws a share of each task's `programs` by id: at least 10 programs, or all if there are fewer.
 std::vector<size_t> draw_share(std::span<const size_t> programs,
                                const SplitColumns& columns,
                                double share,

@@ -41,23 +41,23 @@ constexpr unsigned kTimeoutS = 60;    // a call's limit
 constexpr size_t kTextBytes = 400;    // a report's length, in words that say what is wrong
 constexpr std::byte kOtherFill{0x5a};
 
-/// How floats of the inputs follow each other. Whoever leaves out the first or the last terms of a
-/// maximum gives another one where terms descend or ascend; of drawn terms it is rarely one of
-/// them.
+/// `Order` is the order of the inputs' floats. A kernel that leaves out the first or last terms of
+/// a maximum gives a wrong one if terms descend or ascend. Of drawn terms these are rarely the
+/// greatest.
 enum class Order : uint8_t { kDrawn, kAscending, kDescending };
 
 enum class CallState : uint8_t { kOpen, kRunning, kRight, kWrong, kNoMemory };
 
-/// What a child leaves of one call.
+/// Holds the report of a child on one call.
 struct CallReport {
   CallState state = CallState::kOpen;
   char text[kTextBytes] = "";
 };
 
-/// A tensor where a kernel finds it: inside the tensor that it is a slice of, if it is one.
+/// Holds a tensor as a kernel finds it: a slice lies inside the tensor that it is cut from.
 struct PlacedTensor {
   GuardedBuffer buffer;
-  std::vector<int64_t> shape, within;  // the tensor's, and that of what has the bytes
+  std::vector<int64_t> shape, within;  // shapes of the tensor and of the one that has its bytes
   int64_t first = 0, element_bytes = 0;
 
   std::byte* data() const { return buffer.data() + first * element_bytes; }
@@ -82,7 +82,7 @@ struct PlacedTensor {
   }
 };
 
-/// Memory that one trial leaves to the next: its pages are there.
+/// Keeps the memory of one trial for the next, which spares the system making its pages anew.
 class BufferPool {
  public:
   /// The bytes are whatever they were. The error: no memory.
@@ -132,7 +132,7 @@ const std::optional<Tensor>& constant_of(const Partition& partition, ValueId id)
 /// Elements of a large output near the end of each axis, where the last tile may be ragged.
 std::vector<int64_t> elements_near_ends(std::span<const int64_t> shape, Rng& rng) {
   constexpr size_t kAll = 32, kLeast = 8;
-  const size_t each = std::max(kLeast, kAll / std::max<size_t>(shape.size(), 1));  // of an axis
+  const size_t each = std::max(kLeast, kAll / std::max<size_t>(shape.size(), 1));  // an axis
   std::vector<int64_t> elements;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     for (size_t i = 0; i < each; ++i) {
@@ -166,7 +166,7 @@ double inlined_size(const ComputeDag& dag) {
   return std::ranges::max(sizes);
 }
 
-/// One call in the child.
+/// Makes one call in the child.
 class KernelTrial {
  public:
   /// `data` draws the inputs, `places` the elements that are compared.
@@ -194,14 +194,14 @@ class KernelTrial {
     if (workspace_) buffers_.give(std::move(*workspace_));
   }
 
-  /// What is wrong with a kernel. A difference of values may be a decision between floats that
-  /// rounding has taken the other way; any other fault is one whatever the inputs.
+  /// Holds a kernel's fault. A difference of values may be a decision between floats that rounding
+  /// has taken the other way; any other fault is one whatever the inputs.
   struct Fault {
     std::string text;
     bool of_values = false;
   };
 
-  /// The fault; nullopt: there is none. The error: no memory.
+  /// Returns the fault; nullopt if there is none. The error: no memory.
   Result<std::optional<Fault>> run() {
     TRY(make_inputs());
     TRY_ASSIGN(output_, place(*call_.at, group_.output, buffers_));
@@ -236,7 +236,7 @@ class KernelTrial {
     return std::optional<Fault>();
   }
 
-  /// Which buffer an address lies in, in words, for a fault.
+  /// Writes into `text` which buffer an address lies in, for the report of a fault.
   void describe_fault(const void* address, char* text) const {
     const auto describe = [&](const GuardedBuffer& buffer, const char* what, size_t i) {
       if (!buffer.holds(address)) return;
@@ -321,7 +321,7 @@ class KernelTrial {
     }
   }
 
-  /// One run; what was written beside the output.
+  /// Runs a kernel once; returns what it wrote beside its output, in words.
   std::optional<std::string> call(const PreparedKernel& kernel, std::byte filling) {
     output_->buffer.fill(filling);
     workspace_->fill(filling);
@@ -331,7 +331,7 @@ class KernelTrial {
     args.push_back(output_->data());
     args.push_back(const_cast<int64_t*>(call_.extents.data()));
     {
-      const FlushDenormals flush;  // as modules do
+      const FlushDenormals flush;  // modules flush, too
       alarm(kTimeoutS);
       kernel.code->entry()(args.data(), workspace_->data(), &pool_);
       alarm(0);
@@ -351,7 +351,7 @@ class KernelTrial {
     return std::nullopt;
   }
 
-  /// The output: a view until the next call where it lies densely.
+  /// Returns the output; a dense one is a view until the next call.
   Tensor output() const {
     const DType dtype = (*call_.at)[group_.output].dtype;
     if (output_->is_dense()) return Tensor::view(dtype, output_->shape, nullptr, output_->data());
@@ -363,7 +363,7 @@ class KernelTrial {
     return tensor;
   }
 
-  /// Of float types kUnwritten is a NaN that no kernel computes.
+  /// Finds an unwritten element: kUnwritten is a NaN of a float type that no kernel computes.
   static std::optional<std::string> find_unwritten(const Tensor& got) {
     const auto width = static_cast<size_t>(dtype_bytes(got.dtype()));
     if (!is_float(got.dtype()) || width < 2) return std::nullopt;
@@ -378,8 +378,8 @@ class KernelTrial {
     return print_position(element, got.shape()) + " is not written";
   }
 
-  /// The elements of two kernels' outputs that are furthest apart, and those that are relative to
-  /// their size; of equal outputs none.
+  /// Returns the elements of two kernels' outputs that are furthest apart, absolutely and relative
+  /// to their size; none if the outputs are equal.
   static std::vector<int64_t> find_suspects(const Tensor& a, const Tensor& b) {
     const bool is_float32 = a.dtype() == DType::kFloat32;  // the usual type, without a call each
     const auto* const x = is_float32 ? static_cast<const float*>(a.data()) : nullptr;
@@ -417,7 +417,7 @@ class KernelTrial {
     const bool has_nodes = call_.at->graph != nullptr && !group_.node_numbers.empty();
     ExpectedOutput expected{got.dtype(), got.shape(), {}, {}};
     if (!has_nodes || inlined_size(group_.dag) <= kMostInlined) {
-      // What the DAG makes of the inputs, and how exactly a kernel has to agree with it.
+      // The DAG gives the expected values, and how exactly a kernel has to agree.
       expected = expect_outputs(group_.dag, tensors_, count, places_).front();
       expected.shape = got.shape();
       if (!expected.bound) expected.dtype = narrowest_float(got.dtype());
@@ -427,13 +427,13 @@ class KernelTrial {
       expected.dtype = narrowest_float(got.dtype());
     }
     if (!small) {
-      // Every second one of them is enough for the second comparison, with the ends of tiles.
+      // Every second element is enough for the second comparison, with the ends of tiles.
       for (size_t i = expected.elements.size(); i-- > 0;)
         if (i % 2 == 1)
           expected.elements.erase(expected.elements.begin() + static_cast<int64_t>(i));
       std::ranges::copy(elements_near_ends(got.shape(), places_),
                         std::back_inserter(expected.elements));
-      // Where rounding decides, some elements may differ, and these are the likeliest.
+      // If rounding decides, some elements may differ, and suspects are the likeliest.
       if (!expected.rounded && expected.jumps == 0)
         std::ranges::copy(suspects, std::back_inserter(expected.elements));
     }
@@ -463,8 +463,8 @@ class KernelTrial {
     return narrowest;
   }
 
-  /// The first element that is too far from the expected one. Of bytes that are rounded floats some
-  /// may be one apart; where floats decide between values a few may be another value.
+  /// Finds the first element that is too far from the expected one. Some bytes of rounded floats
+  /// may be one apart; if floats decide between values, a few elements may be another value.
   static std::optional<std::string> find_far(ExpectedOutput& expected,
                                              const Tensor& got,
                                              double form) {
@@ -497,7 +497,7 @@ class KernelTrial {
   BufferPool& buffers_;
   const Order order_;
   Rng data_, places_;
-  std::vector<Tensor> tensors_;                      // of the group's inputs
+  std::vector<Tensor> tensors_;                      // inputs of the group
   std::vector<std::optional<PlacedTensor>> inputs_;  // nullopt: a constant
   std::optional<PlacedTensor> output_;
   std::optional<GuardedBuffer> workspace_;
@@ -525,9 +525,9 @@ void watch_for_faults() {
   signal(SIGALRM, SIG_DFL);
 }
 
-/// Whether a kernel may leave out terms of a maximum or a minimum without another result on most
-/// data: there are few results, each of many terms. Not where sums are formed, too, as in a
-/// softmax: it is the same whatever it subtracts.
+/// Whether a kernel may leave out terms of a maximum or minimum and be right on most data: there
+/// are few results, each of many terms. The answer is no if sums are formed, too: a softmax is the
+/// same whatever it subtracts.
 bool may_hide_terms(const ComputeDag& dag) {
   constexpr int64_t kMany = 64;  // results a term
   bool may = false;
@@ -589,8 +589,8 @@ pid_t start_child(std::span<const KernelCall> calls,
   _exit(0);
 }
 
-/// Waits for a child; whether it ended by itself. What it was running when it was killed is wrong,
-/// but a kernel sends no SIGKILL: that is how a system takes back memory.
+/// Waits for a child; returns whether it ended by itself. The call that it ran when it was killed
+/// is wrong, except after SIGKILL, by which a system takes back memory.
 bool wait_for(pid_t child, std::span<CallReport> reports, size_t first, size_t stride) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {

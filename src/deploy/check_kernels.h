@@ -34,8 +34,8 @@ struct KernelCall {
   const PreparedKernel* kernel = nullptr;
   const Partition* at = nullptr;  // the network at this shape
   size_t group = 0;
-  std::vector<int64_t> extents = {};  // of the module's symbols
-  /// A kernel of the same group: elements that it computes otherwise are among those compared.
+  std::vector<int64_t> extents = {};  // extents of the module's symbols
+  /// `other` is a kernel of the same group: elements that it computes otherwise are compared, too.
   const PreparedKernel* other = nullptr;
 };
 

@@ -52,10 +52,10 @@ static const std::vector<std::string> kExported = {
     "pruner_module_output_dims",  "pruner_module_api",         "pruner_module_time_kernels",
 };
 
-// Where the file has the bytes of the symbol kWeightsSymbol, of as many as `bytes`.
+// Returns the place in the file of the symbol kWeightsSymbol, which has `bytes` bytes.
 static Result<int64_t> place_of_weights(const std::string& path, uint64_t bytes) {
   TRY_ASSIGN(const MappedFile mapped, MappedFile::open(path));
-  const char* const file = mapped.bytes().data();  // as the linker wrote it
+  const char* const file = mapped.bytes().data();  // written by the linker
   const auto& head = *reinterpret_cast<const Elf64_Ehdr*>(file);
   const std::span sections(reinterpret_cast<const Elf64_Shdr*>(file + head.e_shoff), head.e_shnum);
   const std::span segments(reinterpret_cast<const Elf64_Phdr*>(file + head.e_phoff), head.e_phnum);

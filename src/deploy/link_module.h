@@ -15,25 +15,25 @@ namespace pruner {
 Result<Unit> check_linkable(Isa isa);
 
 /// Links a module at `path`; `kernels` are the objects that define the plan's symbols, none for a
-/// GPU. Between the steps the objects lie in `folder`. Gives the byte of the file where the plan's
-/// weight_bytes, zeros until then, are to be written.
+/// GPU. Between the steps the objects lie in `folder`. Returns the byte of the file where the
+/// plan's weight_bytes, zeros until then, are to be written.
 Result<int64_t> link_module(const ModulePlan& plan,
                             const std::vector<std::string_view>& kernels,
                             const TemporaryFolder& folder,
                             const std::string& path);
 
-/// Writes a module as a static library at `path`, whose functions are called NAME_run where those
-/// of pruner/module.h are called pruner_module_run, so that a program can have several. The rest is
-/// as link_module's.
+/// Writes a module as a static library at `path`. Its functions are called NAME_run instead of
+/// pruner_module_run (pruner/module.h), so that a program can have several modules. The rest is
+/// like link_module().
 Result<int64_t> archive_module(const ModulePlan& plan,
                                const std::vector<std::string_view>& kernels,
                                const std::string& name,
                                const std::string& path);
-/// The C and C++ header of a static library's functions.
+/// Returns the C and C++ header of a static library's functions.
 std::string static_header(const std::string& name);
 
-/// What a static library's functions begin with: its file's name, "mobilenet" of libmobilenet.a, as
-/// an identifier. Empty: `path` names no static library.
+/// Returns the prefix of a static library's functions: its file's name, "mobilenet" for
+/// libmobilenet.a, as an identifier. Empty if `path` names no static library.
 std::string static_name(const std::string& path);
 
 /// Puts the checksum of pruner/module_file.h behind a module whose bytes are all there.

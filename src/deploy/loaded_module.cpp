@@ -55,12 +55,12 @@ struct LoadedModule::State {
 
   std::vector<Symbol> symbols;
 
-  /// One run's tensors and what follows of their shapes.
+  /// Holds one run's tensors, and the extents and kernels that follow from their shapes.
   struct Call {
     std::vector<const void*> in;
     std::vector<Tensor> results;
     std::vector<void*> out;
-    std::vector<int64_t> extents;  // of the symbols
+    std::vector<int64_t> extents;  // extents of the symbols
     int first_kernel = 0, num_kernels = 0;
   };
 
@@ -121,13 +121,13 @@ struct LoadedModule::State {
     return module.run_shaped(phase, call.extents.data(), call.in.data(), call.out.data(), seconds);
   }
 
-  /// The dims of all outputs of the last run, where the data decide some; nullopt: they do not.
+  /// Returns the dims of all outputs of the last run if the data decide some; else nullopt.
   std::optional<std::vector<int64_t>> found_dims() const {
     std::vector<int64_t> dims = dims_of(phases.front().outputs);
     return module.output_dims(dims.data()) ? std::optional(std::move(dims)) : std::nullopt;
   }
 
-  /// Leaves the part of outputs that is used, where the data decide how much that is.
+  /// Cuts outputs to the used part if the data decide their extents.
   void trim(std::vector<Tensor>& results) const {
     const std::optional<std::vector<int64_t>> dims = found_dims();
     if (!dims) return;
@@ -163,7 +163,7 @@ struct LoadedModule::State {
     return runs;
   }
 
-  /// Of each kernel of a call, by the seconds that it took in each run.
+  /// Returns the median time of each kernel of a call, given its seconds in each run.
   std::vector<KernelTime> kernel_times(const std::vector<std::vector<double>>& runs,
                                        const Call& call) const {
     std::vector<KernelTime> kernels;
@@ -175,7 +175,7 @@ struct LoadedModule::State {
       if (staged && std::ranges::all_of(times, [](double s) { return s == 0; })) continue;
       const int k = call.first_kernel + i;
       const PrunerKernelSpec& spec = module.kernel(k);
-      // They are those of the greatest shape.
+      // `spec` has the work at the greatest shape.
       const bool known = std::ranges::equal(call.extents, symbols, {}, {}, &Symbol::max);
       kernels.push_back({spec.name,
                          spec.sketch,

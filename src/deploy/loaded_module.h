@@ -13,22 +13,22 @@
 
 namespace pruner {
 
-/// A kernel of the module, in execution order: what it has to do (PrunerKernelSpec), which of a
-/// module of several shapes is known at the greatest alone and else 0, and its time.
+/// Holds the work (PrunerKernelSpec) and the time of a kernel, in execution order. With several
+/// shapes the work is known at the greatest shape alone; else it is 0.
 struct KernelTime {
   std::string name, sketch;
-  double flops = 0, bytes = 0;  // without bytes both are not known, as of another shape
+  double flops = 0, bytes = 0;  // bytes 0: both are not known, as at another shape
   double median_ms = 0;
   std::string precision = {};  // "float32", a name of kDotRates or kTensorRates; empty: not known
 };
 
-/// A run by the clock of the host, and what its kernels, one after the other, took of it.
+/// Holds the time of a run by the clock of the host, and those of its kernels, one after the other.
 struct TracedRun {
   double run_s = 0;
   std::vector<KernelTime> kernels;
 };
 
-/// What a phase takes and gives.
+/// Holds the specs of a phase's inputs and outputs.
 struct TensorSpecs {
   std::vector<TensorSpec> inputs, outputs;
 };
@@ -40,19 +40,20 @@ class LoadedModule {
   LoadedModule& operator=(LoadedModule&&) noexcept;
   ~LoadedModule();
 
-  /// What it can run; below, a number of one chooses it.
+  /// Returns the names of the phases; `phase` in the functions below is a phase's number.
   std::vector<std::string> phases() const;
   const std::vector<TensorSpec>& inputs(int phase = 0) const;
   const std::vector<TensorSpec>& outputs(int phase = 0) const;
-  /// What the instance keeps from run to run, and its content; reset() makes it zeros again.
+  /// Return the states that the instance keeps from run to run, and their content; reset() zeroes
+  /// it.
   const std::vector<TensorSpec>& states() const;
   std::vector<Tensor> read_states() const;
   void reset();
-  /// Its dimensions, where it was compiled with some; then inputs() and outputs() are of the
-  /// greatest shape, and what is given tensors runs at theirs.
+  /// Returns the symbols that the module was compiled with. With symbols, inputs() and outputs()
+  /// are of the greatest shape, and each run is at the shapes of its tensors.
   const std::vector<Symbol>& symbols() const;
-  /// The tensors of a phase where the symbols have these extents. The error names the one that is
-  /// out of its range.
+  /// Returns the tensors of a phase at these extents of the symbols. The error names the
+  /// symbol that is out of its range.
   Result<TensorSpecs> specs_at(std::span<const int64_t> extents, int phase = 0) const;
   int threads() const;  // 0: it runs on a GPU
   /// pruner_module_checked(); empty: the module is too old to say.
@@ -62,8 +63,8 @@ class LoadedModule {
   /// KernelTime::precision of each kernel of all phases.
   std::vector<std::string> precisions() const;
 
-  /// Outputs in the order of outputs(), which has the greatest extents of those that the data
-  /// decide. The error names an input that does not fit its spec.
+  /// Returns outputs in the order of outputs(), which has the greatest extents if the data decide
+  /// some. The error names an input that does not fit its spec.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, int phase = 0);
   /// Times of whole runs, by the clock of the host.
   Result<BenchResult> bench(std::span<const Tensor> inputs,
@@ -73,14 +74,14 @@ class LoadedModule {
   Result<std::vector<double>> time_runs(std::span<const Tensor> inputs,
                                         const BenchOptions& options,
                                         int phase = 0);
-  /// One entry a kernel.
+  /// Returns the time of each kernel.
   Result<std::vector<KernelTime>> profile(std::span<const Tensor> inputs,
                                           const BenchOptions& options,
                                           int phase = 0);
-  /// Of a GPU's module: seconds of all its kernels in a row, without the copies of inputs and
-  /// outputs, the median of several. Errors: not known of this device, or the module is too old.
+  /// Returns the seconds of all kernels of a GPU's module in a row, without copies of inputs and
+  /// outputs: the median of `times`. Errors: the device does not tell, or the module is too old.
   Result<double> time_kernels(std::span<const Tensor> inputs, int times);
-  /// One run, after one that is not timed.
+  /// Times one run, after a run that is not timed.
   Result<TracedRun> trace(std::span<const Tensor> inputs, int phase = 0);
 
  private:

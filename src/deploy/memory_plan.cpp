@@ -8,9 +8,9 @@
 namespace pruner {
 namespace {
 
-/// The lowest offset of the tightest gap between the placed blocks that live at the same time.
+/// Returns the lowest offset of the tightest gap between placed blocks that live at the same time.
 int64_t best_fit(const ArenaBlock& block, const std::vector<ArenaBlock*>& placed) {
-  int64_t end = 0;  // of what lies below
+  int64_t end = 0;  // end of the blocks below
   int64_t best = -1;
   int64_t best_gap = 0;
   for (const ArenaBlock* other : placed) {
@@ -121,17 +121,17 @@ class Planner {
   }
   ValuePlace place_of_state(size_t s) const { return {Place::kArena, states_.offsets[s]}; }
 
-  /// Those that have a place; without any, all are the caller's.
+  /// Returns the states that have a place; without any, all states are the caller's.
   std::span<const State> states() const {
     return std::span(partition_.states).first(states_.offsets.size());
   }
-  /// The state whose next content output `i` is; -1: it is the caller's.
+  /// Returns the state whose next content is output `i`; -1 if the output is the caller's.
   int state_of_output(size_t i) const {
     for (size_t s = 0; s < states().size(); ++s)
       if (states()[s].output == static_cast<int>(i)) return static_cast<int>(s);
     return -1;
   }
-  /// Input or output `i`, whose number leaves the states before it out.
+  /// Returns the place of input or output `i`; its number leaves out the states before.
   ValuePlace callers(Place place, size_t i, int State::*member) const {
     const auto before = std::ranges::count_if(
         states(), [&](const State& s) { return s.*member < static_cast<int>(i); });
@@ -144,8 +144,8 @@ class Planner {
                                [&](const State& s) { return base(input_of(s)) == base(id); });
   }
 
-  /// For each state that becomes another one as it is: a block to hold it until all are copied;
-  /// -1: it needs none.
+  /// Returns for each state whose next content is another state: the block that holds the content
+  /// until all states are copied; -1 for other states.
   std::vector<int> blocks_of_exchanged_states() {
     std::vector<int> blocks;
     const int end = static_cast<int>(partition_.groups.size());
@@ -169,7 +169,7 @@ class Planner {
       copy(s, aside[s] >= 0 ? place_of(aside[s]) : from(s), place_of_state(s));
   }
 
-  /// Constants, states, and what lies in the caller's tensors.
+  /// Places constants, states, and the values in the caller's tensors.
   void place_outside() {
     for (size_t v = 0; v < places_.size(); ++v) {
       if (partition_.values[v].constant) places_[v] = {Place::kConstant, static_cast<int64_t>(v)};
@@ -191,13 +191,13 @@ class Planner {
     return static_cast<int>(blocks_.size()) - 1;
   }
 
-  /// A place for group g's output: a state's, that it is the next content of, or a block, of an
-  /// input which dies here or a new one.
+  /// Places group g's output: in the state whose next content it is, the block of an input that
+  /// dies here, or a new block.
   void add_output(int g) {
     const Group& group = partition_.groups[g];
     const size_t output = index(base(group.output));
     if (places_[output].place != Place::kNone) return;
-    if (block_of_[output] >= 0) return;  // another part of it has been written
+    if (block_of_[output] >= 0) return;  // another part of the tensor has been written
     for (size_t s = 0; s < states().size(); ++s) {
       const ValueId state = input_of(states()[s]);
       if (index(base(next_of(states()[s]))) != output || !may_overwrite(g, state)) continue;
@@ -214,8 +214,8 @@ class Planner {
     block_of_[output] = add_block(g, last, most_bytes(output));
   }
 
-  /// Of a value at the shape where it has most, which need not be the greatest: the rest of a
-  /// division has as many elements as any.
+  /// Returns the bytes of a value at the shape where it has most. This need not be the greatest
+  /// shape: an extent may be the remainder of a division.
   int64_t most_bytes(size_t value) const {
     if (range_ == nullptr) return value_bytes(partition_.values[value]);
     int64_t bytes = dtype_bytes(partition_.values[value].dtype);
@@ -258,9 +258,9 @@ class Planner {
   int64_t alignment_;
   const StateMemory& states_;
   const PartitionRange* range_;     // null: one shape
-  std::vector<ValuePlace> places_;  // of values outside of the arena
-  std::vector<int> last_use_;       // the last group that reads it
-  std::vector<int> block_of_;       // by owner: its block in the arena; -1: none
+  std::vector<ValuePlace> places_;  // places of values outside of the arena
+  std::vector<int> last_use_;       // last group that reads each value
+  std::vector<int> block_of_;       // block in the arena of each owner; -1: none
   std::vector<ArenaBlock> blocks_;
 };
 

@@ -1,8 +1,8 @@
-// Where every value lives while a module runs: constants among the weights, the model's inputs and
+// Places every value of a running module: constants among the weights, the model's inputs and
 // outputs in the caller's tensors, everything else in one arena. Values that are alive at the same
-// time share no byte, but for an output that takes the bytes of an input read at the same position.
-// States have places of their own at the arena's begin; what makes a state's next content writes it
-// there, if it may, else it is copied after the last kernel.
+// time share no byte. Only an output may take the bytes of an input that is read at the same
+// position. States have places of their own at the arena's begin. A kernel writes a state's next
+// content there, if it may; else that content is copied after the last kernel.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ namespace pruner {
 
 inline constexpr int64_t kArenaAlignment = 64;  // bytes: of a CPU; a GPU's is kPlanGpuAlignment
 
-/// The least multiple of `alignment` that has room for so many bytes.
+/// Returns the least multiple of `alignment` that has room for `bytes`.
 constexpr int64_t aligned(int64_t bytes, int64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
@@ -32,7 +32,7 @@ struct ArenaBlock {
 /// Gives every block its offset, the largest first; returns the bytes of the arena.
 int64_t place_blocks(std::vector<ArenaBlock>& blocks);
 
-/// What the plan has to know of a group's kernel.
+/// Holds the facts about a group's kernel that the plan needs.
 struct KernelMemory {
   int64_t workspace_bytes = 0;
   bool rewrites = false;  // its output must not share memory with an input (Artifact::rewrites)
@@ -58,16 +58,16 @@ struct ValuePlace {
 struct PlannedCopy {
   ValuePlace from, to;
   int64_t bytes = 0;
-  ValueId value = {};  // whose bytes they are
+  ValueId value = {};  // the value that has the bytes
 };
 
 /// The states of a module at the begin of its arena, all phases' together.
 struct StateMemory {
-  std::vector<int64_t> offsets;  // of the partition's states
-  int64_t bytes = 0;             // of all
+  std::vector<int64_t> offsets;  // arena offset of each of the partition's states
+  int64_t bytes = 0;             // size of all states
 };
 
-/// What plan_memory() decides, by number of value and of group.
+/// Holds the decisions of plan_memory(), by number of value and of group.
 struct MemoryPlan {
   std::vector<ValuePlace> values;   // one a value; an alias or a slice is where its bytes are
   std::vector<int64_t> workspaces;  // arena offset, one a group
@@ -75,22 +75,22 @@ struct MemoryPlan {
   int64_t arena_bytes = 0;
 };
 
-/// Plans the memory of a partition; `kernels`: one a group. Offsets are multiples of `alignment`.
-/// Without `states` those of the partition are inputs and outputs of the caller. `range`: the
-/// shapes that the plan is for, of which the partition is the greatest; null: it is of one shape.
+/// Plans the memory of a partition with one of `kernels` a group. Offsets are multiples of
+/// `alignment`. Without `states` the partition's states are inputs and outputs of the caller.
+/// `range` holds the shapes of the plan, the partition being the greatest; null: one shape.
 MemoryPlan plan_memory(const Partition& partition,
                        std::span<const KernelMemory> kernels,
                        int64_t alignment = kArenaAlignment,
                        const StateMemory& states = {},
                        const PartitionRange* range = nullptr);
 
-/// Bytes of a value's elements, which lie densely.
+/// Returns the bytes of a value's elements, which lie densely.
 int64_t value_bytes(const PlannedValue& value);
 
 /// Whether the DAG's output may overwrite `input`: every element of it that output element i
 /// depends on is element i.
 bool reads_in_place(const ComputeDag& dag, StageId input);
-/// Whether it does at every shape of a range.
+/// Whether the output may overwrite `input` at every shape of a range.
 bool reads_in_place(const DagRange& range, StageId input);
 
 }  // namespace pruner

@@ -30,7 +30,7 @@
 namespace pruner {
 namespace {
 
-/// Bytes that a group's inputs and output have.
+/// Returns the bytes of a group's inputs and output.
 int64_t routine_bytes(const ModuleKernel& kernel) {
   int64_t bytes = 0;
   for (const Artifact::Argument& argument : kernel.artifact.arguments) bytes += bytes_of(argument);
@@ -44,12 +44,12 @@ std::vector<TensorSpec> specs_of(const Partition& partition, const std::vector<V
   return specs;
 }
 
-/// What offsets in the arena and the weights are multiples of.
+/// Returns the alignment of offsets in the arena and the weights.
 int64_t alignment_of(const Target& target) {
   return target.is_gpu() ? int64_t{kPlanGpuAlignment} : kArenaAlignment;
 }
 
-/// A GPU's launches of a step, given where its arguments and its workspace are.
+/// Returns a GPU's launches of a step, whose arguments and workspace have their places.
 std::vector<ModulePlan::Launch> place_launches(const Artifact& artifact,
                                                size_t code,
                                                const ModulePlan::Step& step) {
@@ -73,7 +73,7 @@ std::vector<ModulePlan::Launch> place_launches(const Artifact& artifact,
   return launches;
 }
 
-/// Numbers of the plan that are formulas where there are several shapes.
+/// Returns numbers of the plan, which are formulas if there are several shapes.
 class Sizes {
  public:
   Sizes(const Partition& partition, const PartitionRange* range, PlanFormulas& formulas)
@@ -90,8 +90,8 @@ class Sizes {
       return partition_.groups[g].index_extents;
     return numbers(range_->index_extents.at(g));
   }
-  /// Where numbers are that depend on the shapes, as the parameters of a routine; nullopt: this is
-  /// no such value.
+  /// Returns the place of numbers that depend on the shapes, such as a routine's parameters;
+  /// nullopt if the value holds no such numbers.
   std::optional<ValuePlace> parameters(ValueId id) const {
     if (range_ == nullptr || !range_->parameters.contains(id)) return std::nullopt;
     return ValuePlace{Place::kNumbers, formulas_.block(range_->parameters.at(id))};
@@ -113,7 +113,7 @@ class Sizes {
   PlanFormulas& formulas_;
 };
 
-/// The tensors of a group's inputs, other than constants, whose elements it reads at.
+/// Returns a group's inputs, other than constants, whose elements are indices that it reads at.
 std::vector<ModulePlan::Indices> indices_of(const Partition& partition,
                                             size_t g,
                                             const Sizes& sizes,
@@ -144,7 +144,7 @@ std::vector<ModulePlan::Indices> indices_of(const Partition& partition,
   return indices;
 }
 
-/// The states of all phases, each once, by name; their places among those of every phase.
+/// Holds the states of all phases, each once, by name, and their places for every phase.
 struct States {
   std::vector<ModulePlan::State> all;
   std::vector<StateMemory> of_phase;
@@ -174,7 +174,7 @@ Result<States> place_states(std::span<const Phase> phases, int64_t alignment) {
   return states;
 }
 
-/// The model's inputs or outputs, without the states.
+/// Returns the model's inputs or outputs, without the states.
 std::vector<ValueId> callers(const Partition& partition,
                              const std::vector<ValueId>& values,
                              int State::*place) {
@@ -186,7 +186,7 @@ std::vector<ValueId> callers(const Partition& partition,
   return left;
 }
 
-/// What of all kernels of a group the memory plan has to know.
+/// Returns the facts about all kernels of a group that the memory plan needs.
 KernelMemory memory_of(const GroupKernels& kernels, const Target& target) {
   // The pointers of a GPU's kernel are declared to share no memory.
   KernelMemory memory{0, target.is_gpu()};
@@ -197,7 +197,7 @@ KernelMemory memory_of(const GroupKernels& kernels, const Target& target) {
   return memory;
 }
 
-/// The plan of some shapes beside its code; constants are entered into `weights`.
+/// Returns the plan of some shapes without its code; enters the constants into `weights`.
 ModulePlan::Shapes make_shapes(const Partition& partition,
                                const Sizes& sizes,
                                const Target& target,
@@ -249,7 +249,7 @@ ModulePlan::Shapes make_shapes(const Partition& partition,
     step.args.push_back(memory.values[group.output.value]);
     if (target.is_gpu()) {
       step.launches = place_launches(artifact, of_group[g], step);
-      // A GPU's launches have them, each its own.
+      // Each launch of a GPU has arguments of its own.
       step.args.clear();
     }
   }
@@ -267,7 +267,7 @@ ModulePlan::Shapes make_shapes(const Partition& partition,
   return plan;
 }
 
-/// Dims of tensors, one after the other, as numbers of the plan.
+/// Returns the dims of tensors, one after the other, as numbers of the plan.
 std::vector<int64_t> dims_of(const std::vector<std::vector<Expr>>& shapes, PlanFormulas& formulas) {
   std::vector<int64_t> dims;
   for (const std::vector<Expr>& shape : shapes)
@@ -304,7 +304,7 @@ Candidate chosen_schedule(const Task& task, const Space& space, const ScheduleCh
   return default_schedule(task, space);
 }
 
-// The file: a shared library, or a static one with its header.
+// Writes the file: a shared library, or a static library with its header.
 static Result<Unit> write_module(const ModulePlan& plan,
                                  const std::vector<std::string_view>& objects,
                                  const Weights& weights,
@@ -317,7 +317,7 @@ static Result<Unit> write_module(const ModulePlan& plan,
              name.empty() ? link_module(plan, objects, folder, output.path())
                           : archive_module(plan, objects, name, output.path()));
   TRY(weights.write(output.path(), place, jobs));
-  // What is linked into a program is checked by nobody when it is loaded.
+  // A static library has no checksum, since nothing checks it when its program is loaded.
   if (name.empty()) TRY(add_checksum(output.path()));
   TRY(output.commit());
   if (name.empty()) return Unit{};
@@ -325,7 +325,7 @@ static Result<Unit> write_module(const ModulePlan& plan,
   return write_file(header.string(), static_header(name));
 }
 
-// A phase of the plan, with a plan for each of its ranges of shapes; the code of its formulas.
+// Adds a phase to the plan, with a plan for each range of shapes; returns the code of its formulas.
 static Result<Artifact> add_phase(const Phase& phase,
                                   const Target& target,
                                   const StateMemory& states,
@@ -371,9 +371,9 @@ static Result<Artifact> add_phase(const Phase& phase,
 
 namespace {
 
-/// Which bytes of the arena the tensors of a pipeline take, from the stage that makes each to the
-/// last one that reads it. Blocks have the numbers of the tensors; a part of another tensor has
-/// that one's bytes.
+/// Computes the blocks of a pipeline's tensors in the arena, from the stage that makes a tensor to
+/// the last stage that reads it. A block has its tensor's number; a part of a tensor lies in the
+/// whole tensor's block.
 class TensorBlocks {
  public:
   TensorBlocks(const Pipeline& pipeline, int64_t alignment) : pipeline_(pipeline) {
@@ -415,7 +415,7 @@ class TensorBlocks {
     }
   }
 
-  // What a loop reads is there in all of its rounds, and so is what these make together.
+  // Tensors that a loop reads, or that its rounds make together, live in all of its rounds.
   void use(const Pipeline::Loop& loop) {
     const int first = static_cast<int>(loop.first), last = static_cast<int>(loop.last);
     for (const auto& tensor : {loop.trips, loop.condition, loop.next, loop.rounds})
@@ -441,7 +441,7 @@ class TensorBlocks {
 
 }  // namespace
 
-// Places for the tensors that stages hand on.
+// Places the tensors that stages hand on.
 static void place_tensors(const Pipeline& pipeline, int64_t alignment, ModulePlan& plan) {
   std::vector<ArenaBlock> blocks = TensorBlocks(pipeline, alignment).take();
   plan.tensor_bytes = place_blocks(blocks);
@@ -454,7 +454,7 @@ static void place_tensors(const Pipeline& pipeline, int64_t alignment, ModulePla
     plan.tensors[pipeline.inputs[i]].input = static_cast<int64_t>(i);
 }
 
-// What cannot work is said before minutes of compiling.
+// Reports what cannot work before minutes of compiling.
 static Result<Unit> check_buildable(std::span<const Phase> phases,
                                     bool staged,
                                     const States& states,

@@ -28,14 +28,14 @@ int64_t bytes_of(const Artifact::Argument& argument) {
 
 namespace {
 
-constexpr int kMostSchedules = 6;        // of a group, that are tried until one is right
+constexpr int kMostSchedules = 6;        // schedules of a group that are tried until one is right
 constexpr size_t kMostWrongShapes = 64;  // shapes that another kernel takes over, in a range
 constexpr int64_t kBatch = 64;           // shapes whose kernels are run at once
 constexpr double kMostFlops = 4e9;       // operations of all calls of a group's plain kernel
 constexpr size_t kLookedAt = 8;          // shapes whose operations are counted for it
 constexpr int kRefits = 4;               // times that programs over a range are made anew
 
-/// For each argument of a group's kernel the tensor that it is a slice of; empty where it is whole.
+/// Returns for each kernel argument of a group the shape that it is a slice of; empty if whole.
 std::vector<std::vector<int64_t>> boxes_of(const Partition& partition, const Group& group) {
   std::vector<std::vector<int64_t>> boxes;
   const auto add = [&](ValueId id) {
@@ -47,8 +47,8 @@ std::vector<std::vector<int64_t>> boxes_of(const Partition& partition, const Gro
   return boxes;
 }
 
-/// Whether the last cache holds a value for the kernels that read it, and what they read beside it.
-/// What L2 holds is stored there in any case.
+/// Whether the last-level cache holds a value and the other inputs of the kernels that read the
+/// value. A value that fits into L2 is stored there in any case.
 bool is_read_from_cache(const Partition& partition,
                         const std::set<ValueId>& read,
                         ValueId id,
@@ -58,7 +58,7 @@ bool is_read_from_cache(const Partition& partition,
          bytes >= target.l2_bytes && bytes <= target.l3_bytes / 2;
 }
 
-/// What a group that a routine runs needs of the module, whose runtime has the code.
+/// Describes a group's routine as a kernel without code, since the module's runtime has the code.
 ModuleKernel routine_kernel(const Partition& partition, const Group& group) {
   ModuleKernel kernel;
   kernel.artifact.symbol = std::string(group.routine->symbol);
@@ -72,7 +72,7 @@ ModuleKernel routine_kernel(const Partition& partition, const Group& group) {
   return kernel;
 }
 
-/// Formulas, whose variable i is symbol i, as expressions of a program.
+/// Turns formulas, whose variable i is symbol i, into expressions of a program.
 std::vector<Expr> with_symbols(const Program& program, const std::vector<Expr>& formulas) {
   std::vector<Expr> of_symbol, made;
   for (const VarId symbol : program.symbols) of_symbol.push_back(program.var(symbol));
@@ -109,7 +109,7 @@ bool reads_packed_alike(const Partition& partition,
   return true;
 }
 
-/// How a kernel's arguments are stored.
+/// Returns how a kernel's arguments are stored.
 std::vector<PackSpec> packing_of(const ModuleKernel& kernel) {
   std::vector<PackSpec> packing;
   for (const Artifact::Argument& argument : kernel.artifact.arguments)
@@ -117,11 +117,11 @@ std::vector<PackSpec> packing_of(const ModuleKernel& kernel) {
   return packing;
 }
 
-/// A copy of `box` without one of its shapes: as few boxes as there are.
+/// Returns a few boxes that hold the shapes of `box` except `shape`.
 std::vector<SymbolBox> without(const SymbolBox& box, const SymbolValues& shape) {
   if (!box.contains(shape)) return {box};
   std::vector<SymbolBox> parts;
-  SymbolBox left = box;  // what has the shape's extents of the symbols so far
+  SymbolBox left = box;  // the part with the shape's extents of the symbols so far
   for (size_t s = 0; s < shape.size(); ++s) {
     SymbolBox below = left, above = left;
     below.max[s] = shape[s] - 1;
@@ -141,7 +141,7 @@ ModuleKernels::ModuleKernels(const Target& target,
                              Weights& weights)
     : target_(target), choice_(choice), options_(options), weights_(weights) {}
 
-// A GPU's kernels are programs of their own: under one name they are found in the cubin cache.
+// A GPU's kernels are programs of their own; with one name for all, the cubin cache finds them.
 std::string ModuleKernels::symbol_of(size_t number) const {
   return target_.is_gpu() ? "kernel" : fmt::format("pruner_kernel_{}", number);
 }
@@ -170,7 +170,7 @@ Result<ModuleKernel> ModuleKernels::compile_group(const Network& network, size_t
     return is_open(candidate) &&
            reads_packed_alike(partition, group, make_loop_nest(space, candidate), weights_);
   };
-  // What the chosen schedule would be, if weights of networks before stand as it reads them.
+  // The chosen schedule is kept if it reads the weights as networks before have stored them.
   Candidate candidate = chosen_schedule(task, space, choice_);
   if ((weights_.bytes() > 0 || !rejected.empty()) && !fits(candidate)) {
     std::optional<Candidate> fitting = default_schedule_of(task, space, fits);
@@ -464,7 +464,7 @@ Result<std::vector<ModuleKernels::Reference>> ModuleKernels::make_references(
       continue;
     const TaskRange task =
         task_range(*network.network, *network.range, network.fresh[i], target_, options_);
-    // Constants that are stored as other tensors, it does not read.
+    // The plain kernel does not read constants that are stored as other tensors.
     Result<RangeKernel> plain = plain_kernel(
         task, {network.range->box}, packing_of(kernels.front()), symbol_of(network.first + i));
     if (!plain.ok()) continue;
@@ -501,7 +501,7 @@ Result<std::vector<ModuleKernels::WrongShapes>> ModuleKernels::find_wrong_shapes
     });
     TRY(run_at(network, uses, some, at, references, wrong));
   }
-  // At some shapes what is wanted comes from the file alone, not from formulas.
+  // At some shapes the expected values come from the file alone, not from formulas.
   if (network.network->at) {
     const std::vector<SymbolValues> drawn = drawn_shapes(network.range->box);
     std::vector<Partition> at;
@@ -514,9 +514,9 @@ Result<std::vector<ModuleKernels::WrongShapes>> ModuleKernels::find_wrong_shapes
   return wrong;
 }
 
-// The plain kernel takes the place of those that are wrong: at the shapes where they are, or, where
-// these are many or not all are known, at all of theirs. Where there is none, each of a few shapes
-// has a kernel of its own.
+// Replaces wrong kernels by the plain kernel at the wrong shapes, or at all their shapes if wrong
+// shapes are many or not all known. If there is no plain kernel, each of a few shapes gets a kernel
+// of its own.
 Result<Unit> ModuleKernels::replace(Network& network,
                                     size_t i,
                                     const WrongShapes& wrong,
@@ -582,8 +582,8 @@ Result<Unit> ModuleKernels::replace(Network& network,
   return Unit{};
 }
 
-// The programs of a group's schedules, made anew with these shapes among those that they are made
-// from.
+// Makes the programs of a group's schedules anew, with the shapes `shown` among those that the
+// programs are made from.
 Result<Unit> ModuleKernels::refit(Network& network,
                                   size_t i,
                                   const std::vector<SymbolValues>& shown) {
@@ -634,7 +634,7 @@ Result<Unit> ModuleKernels::check_range(Network& network) {
       if (round < kRefits && shown[i].size() > known &&
           refit(network, i, {shown[i].begin(), shown[i].end()}).ok())
         continue;
-      // Where not every shape is run, more of them may be wrong than are known.
+      // If not every shape is run, more shapes may be wrong than are known.
       TRY(replace(network, i, wrong[i], every.all));
     }
     shapes = every.shapes;

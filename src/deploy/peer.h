@@ -29,7 +29,7 @@ class PeerRuntime {
 
   /// "onnxruntime 1.23.0, threads that spin".
   const std::string& name() const { return name_; }
-  /// What it computed of the inputs.
+  /// Returns the outputs that ONNX Runtime computed from the inputs.
   Result<std::vector<NamedTensor>> outputs() const;
   /// Seconds of each timed run.
   Result<std::vector<double>> run(const BenchOptions& options);
@@ -37,13 +37,13 @@ class PeerRuntime {
  private:
   explicit PeerRuntime(TemporaryFolder folder) : folder_(std::move(folder)) {}
   Result<Unit> spawn(const std::string& model, int threads);
-  /// The next line of its answers.
+  /// Returns the next line that the process answers.
   Result<std::string> answer();
 
-  TemporaryFolder folder_;  // its script, and its tensors
+  TemporaryFolder folder_;  // folder of its script and its tensors
   std::string name_;
   pid_t pid_ = -1;
-  int fd_ = -1;  // of its standard input and output
+  int fd_ = -1;  // socket of its standard input and output
 };
 
 /// Whether the error of PeerRuntime::start() is that of Python, or of what it lacks.

@@ -1,4 +1,4 @@
-// What runs ONNX Runtime beside a module: a program for Python.
+// A program for Python that runs ONNX Runtime beside a module.
 #pragma once
 
 namespace pruner {

@@ -15,13 +15,13 @@ class PlanFormulas {
  public:
   explicit PlanFormulas(std::vector<Symbol> symbols) : symbols_(std::move(symbols)) {}
 
-  /// Of an expression whose variable i is symbol i.
+  /// Returns the number of an expression whose variable i is symbol i.
   int64_t number(const Expr& formula);
-  /// Numbers that lie one after the other among the plan's: the place of the first.
+  /// Adds formulas with consecutive numbers in the plan; returns the place of the first number.
   int64_t block(const std::vector<Expr>& formulas);
   size_t size() const { return all_.size(); }
 
-  /// The program that writes their values, in order, to its one argument.
+  /// Returns the program that writes the formulas' values, in order, to its one argument.
   Program program() const;
 
  private:

@@ -21,60 +21,60 @@ struct ModulePlan {
     ValuePlace at;
     int64_t bytes = 0;
   };
-  /// A tensor whose integers, in turn, have to lie in [-extent, extent) of an extent.
+  /// Holds a tensor of indices, which must, in turn, lie in [-extent, extent) for one of `extents`.
   struct Indices {
     Range range;
     int64_t element_bytes = 0;
     std::string name;
     std::vector<int64_t> extents;
-    bool from_end = true;  // one below 0 counts from the end
+    bool from_end = true;  // an index below 0 counts from the end
   };
   /// A kernel of a GPU.
   struct Launch {
     std::string kernel;
-    size_t code = 0;  // which of code_files has it
+    size_t code = 0;  // index of its file in code_files
     int64_t blocks = 0, threads = 0, shared_bytes = 0, dynamic_bytes = 0;
     std::vector<Range> args;
   };
-  /// Code of a CPU for the shapes of a box; without one, of no symbols, for all.
+  /// Holds a CPU's code for the shapes of a box; a box without symbols means all shapes.
   struct Kernel {
     std::string symbol;
     SymbolBox box = {};
   };
   /// A group's kernel, in the order they run.
   struct Step {
-    std::string name, sketch;  // for profiles, as flops and bytes
+    std::string name, sketch;  // shown in profiles, like flops and bytes
     int64_t flops = 0, bytes = 0;
-    std::vector<Kernel> kernels;        // of a CPU: the first that is for a shape runs
+    std::vector<Kernel> kernels;        // a CPU's; the first that is for a shape runs
     std::vector<ValuePlace> args;       // kConstant: index is a byte offset among the weights
     int64_t workspace = 0;              // offset in the arena
-    std::vector<Launch> launches = {};  // of a GPU
+    std::vector<Launch> launches = {};  // a GPU's launches
     std::vector<Indices> indices = {};  // checked before the kernel runs
-    std::string precision = {};         // of a kernel's products, for profiles; empty: not known
+    std::string precision = {};         // format of the products, for profiles; empty: not known
   };
-  /// What runs at the shapes of a box.
+  /// Holds the steps and copies that run at the shapes of a box.
   struct Shapes {
     SymbolBox box = {};
     std::vector<Step> steps = {};
     std::vector<PlannedCopy> copies = {};
-    int64_t arena_bytes = 0;                // that it needs, with those of the states
-    std::vector<int64_t> output_dims = {};  // one output after the other, where there are symbols
+    int64_t arena_bytes = 0;                // size of the arena, with the states
+    std::vector<int64_t> output_dims = {};  // one output after the other, if there are symbols
   };
-  /// What runs at a time. The states are neither among its inputs nor its outputs.
+  /// Holds the plan of one run. The states are neither among its inputs nor its outputs.
   struct Phase {
     std::string name;
     std::vector<TensorSpec> inputs, outputs;  // at the greatest shape
     std::vector<Shapes> shapes;               // the first has the greatest
-    std::vector<int64_t> input_dims = {};     // as output_dims
+    std::vector<int64_t> input_dims = {};     // like output_dims
     std::vector<Symbol> symbols = {};
     size_t num_formulas = 0;
-    std::string formulas = {};  // the symbol of their code
+    std::string formulas = {};  // symbol of the formulas' code
     size_t num_values() const { return symbols.size() + num_formulas; }
   };
   /// A tensor of a pipeline.
   struct Tensor {
     TensorSpec spec;
-    int64_t input = -1;  // number of the caller's tensor that it is; -1: none
+    int64_t input = -1;  // number of the same tensor of the caller; -1: none
     int64_t offset = 0;  // behind the arena of the phases
   };
   struct State {
@@ -83,19 +83,19 @@ struct ModulePlan {
   };
 
   Backend backend = {};
-  Isa isa = kHostIsa;  // of the host, too
+  Isa isa = kHostIsa;  // instruction set, also of a GPU's host
   int threads = 1;
   bool flushes_denormals = true;        // a CPU's kernels take subnormal numbers for zeros
   std::string cpu_features;             // "avx512f fma ..."
   std::string gpu_arch;                 // "sm_80"
   std::vector<std::string> code_files;  // a GPU's code: cubins, or OpenCL C
-  int64_t weight_bytes = 0;             // of the constants, for which the module has a place
-  int64_t state_bytes = 0;              // the arena's first ones
+  int64_t weight_bytes = 0;             // size of the constants, for which the module has a place
+  int64_t state_bytes = 0;              // size of the states, the arena's first bytes
   std::vector<Phase> phases;
   std::vector<State> states;
-  std::shared_ptr<const Pipeline> pipeline = {};  // whose stages the phases are; null: none
-  std::vector<Tensor> tensors = {};               // those of the pipeline
-  int64_t tensor_bytes = 0;                       // the bytes of the arena that these take
+  std::shared_ptr<const Pipeline> pipeline = {};  // the phases are its stages; null: none
+  std::vector<Tensor> tensors = {};               // tensors of the pipeline
+  int64_t tensor_bytes = 0;                       // bytes of the arena for the tensors
   std::string checked = {};                       // pruner_module_checked()
   std::string numerics = {};                      // pruner_module_numerics()
 
@@ -105,14 +105,14 @@ struct ModulePlan {
       for (const Shapes& shapes : phase.shapes) most = std::max(most, shapes.arena_bytes);
     return most;
   }
-  /// Where the tensors of the pipeline begin.
+  /// Returns the offset in the arena where the tensors of the pipeline begin.
   int64_t first_tensor() const { return aligned(phase_bytes(), kArenaAlignment); }
   int64_t arena_bytes() const {
     return tensor_bytes > 0 ? first_tensor() + tensor_bytes : phase_bytes();
   }
 };
 
-/// The symbol where the constants are to be, which the text leaves as zeros.
+/// `kWeightsSymbol` is the symbol of the constants' place, which the text leaves as zeros.
 inline constexpr char kWeightsSymbol[] = "pruner_weights";
 
 /// GNU syntax, for assemble(); defines pruner_plan, refers to the kernels' symbols. The object has

@@ -20,23 +20,23 @@ namespace pruner {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kUncovered = 1.5;      // times the least latency: of a shape that no kernel is for
-constexpr double kWorthAKernel = 0.01;  // of the sum of all shapes' shares
-constexpr double kDoubt = 1.1;          // times what the draft says: of what was not measured
-constexpr double kWorthAChange = 1.01;  // ... from one cell's kernel to the next one's
-// How many extents of each symbol stand for its range: by the number of symbols, from one to four
-// or more.
+constexpr double kUncovered = 1.5;      // cost of a shape without a kernel, in least latencies
+constexpr double kWorthAKernel = 0.01;  // gain that is worth a kernel, per shape
+constexpr double kDoubt = 1.1;          // factor on the draft's time if nothing was measured
+constexpr double kWorthAChange = 1.01;  // factor on a kernel other than that of the cell before
+// `kRepresentatives` is the number of extents that stand for each symbol's range, by the number of
+// symbols: one to four or more.
 constexpr int kRepresentatives[] = {7, 4, 3, 2};
 constexpr int64_t kJudged = 8, kCells = 32;  // growing(): extents at which sets of kernels are
                                              // compared, and where kernels may begin
-constexpr int64_t kSmall = 16;  // of the greatest extent: below, representatives alone are compared
-constexpr double kOtherWeight = 0.25;  // of shapes beside those that matter
-constexpr size_t kMostPackings = 3;    // that are compared
-constexpr size_t kContenders = 2;      // at a shape, of a packing, whose times are asked for
-constexpr double kNear = 1.4;          // times the least seconds: what may be faster in truth
+constexpr int64_t kSmall = 16;               // below max / 16 only representatives are compared
+constexpr double kOtherWeight = 0.25;        // weight of shapes beside those that matter
+constexpr size_t kMostPackings = 3;          // packings that are compared
+constexpr size_t kContenders = 2;            // options of a packing to measure at a shape
+constexpr double kNear = 1.4;  // multiple of the least seconds that may be faster in truth
 
-/// The extents of a symbol that stand for its range: those that matter, and `count` that grow by a
-/// factor from end to end.
+/// Returns the extents that stand for a symbol's range: those that matter, and `count` that grow by
+/// a factor from end to end.
 std::vector<int64_t> representatives(const Symbol& symbol, int64_t min, int64_t max, int count) {
   std::set<int64_t> extents = {min, max};
   for (const int64_t extent : symbol.matters)
@@ -48,7 +48,7 @@ std::vector<int64_t> representatives(const Symbol& symbol, int64_t min, int64_t 
   return {extents.begin(), extents.end()};
 }
 
-/// The extents of a box of one symbol, the next one longer by a `fineness`-th.
+/// Returns extents of a box of one symbol, each longer than the one before by a `fineness`-th.
 std::vector<int64_t> growing(const SymbolBox& box, int64_t fineness) {
   std::vector<int64_t> extents;
   for (int64_t n = box.min[0]; n <= box.max[0]; n += std::max<int64_t>(1, n / fineness))
@@ -56,12 +56,12 @@ std::vector<int64_t> growing(const SymbolBox& box, int64_t fineness) {
   return extents;
 }
 
-/// A schedule, and its program where it has one.
+/// Holds a schedule and its program.
 struct Option {
   SymbolValues origin;
   Candidate candidate;
   RangeProgram made;
-  std::optional<size_t> like = {};  // the option that it is but for rows in registers
+  std::optional<size_t> like = {};  // option that differs in rows or loop order alone
 };
 
 /// Whether each argument may be stored as the program reads it.
@@ -94,7 +94,7 @@ class Chooser {
         judged_.push_back({extent});
   }
 
-  /// The kernels of programs that are one for a range. cover_few() adds the others.
+  /// Returns the kernels whose programs are for a range. cover_few() adds the others.
   Result<std::vector<RangeKernel>> run() {
     if (has_few_tasks()) {
       few_.push_back(box_);
@@ -122,7 +122,7 @@ class Chooser {
     return *std::move(best);
   }
 
-  /// The schedules that are known, as far as each is a program of the range.
+  /// Adds the known schedules, as far as each is a program of the range.
   void add_all() {
     for (const SymbolValues& shape : shapes_) {
       if (std::optional<Candidate> best = chosen_at(shape)) {
@@ -164,19 +164,19 @@ class Chooser {
     return Unit{};
   }
 
-  /// Has run() note what to measure so that another choice is by time.
+  /// Makes run() note the trials after which another choice can go by time.
   void note_contenders(std::vector<ShapeTrials>& contenders) { contenders_ = &contenders; }
 
  private:
-  /// The schedule that is known to be good at a shape; nullopt: none is.
+  /// Returns the schedule that is known to be good at a shape; nullopt if none is.
   std::optional<Candidate> chosen_at(const SymbolValues& shape) {
     if (!choice_) return std::nullopt;
     return choice_(task_at(shape), task_.space_at(shape));
   }
 
-  /// Whether the range is one of few tasks, each of many shapes, as the last layers of a network
-  /// for images are. Kernels of one task each are as fast as those of modules of one shape. What
-  /// was measured at some of the shapes says more of a kernel for all.
+  /// Whether the range has few tasks, each of many shapes, such as the last layers of a network of
+  /// images. Kernels of one task each are as fast as in modules of one shape. If a schedule was
+  /// measured at some shape, the answer is no: its times say more of a kernel for all.
   bool has_few_tasks() {
     const int64_t count = box_.num_shapes();
     if (count > kMostShapesCounted) return false;
@@ -199,12 +199,12 @@ class Chooser {
     for (const TensorId arg : program.args) packs.push_back(program[arg].pack);
     return packs;
   }
-  /// How the kernels' arguments are stored; empty: there is no kernel yet that says so.
+  /// Returns how the kernels' arguments are stored; empty if no kernel decides it yet.
   std::vector<PackSpec> packing_of_all(const std::vector<RangeKernel>& kernels) const {
     if (!kernels.empty()) return packing_of(kernels.front().program);
     return packing_.value_or(std::vector<PackSpec>());
   }
-  /// Enters the schedule; where it is no program of the range, with tiles that fit its least shape.
+  /// Adds a schedule; if it is no program of the range, its tiles are cut to fit the least shape.
   void add(const SymbolValues& origin, Candidate candidate) {
     store_in_caches(task_.space_at(origin)[candidate.sketch], candidate);
     const auto is_it = [&](const Option& o) {
@@ -223,9 +223,9 @@ class Chooser {
     estimates_.clear();
   }
 
-  /// The option with other rows in registers: between them there is one at each extent whose tiles
-  /// leave little of it over. And with its parallel loops in the other order: at one shape alone it
-  /// may not matter.
+  /// Adds the option with other numbers of rows in registers: at each extent the tiles of some
+  /// number leave few rows over. Adds it also with its parallel loops in the other order, which may
+  /// not matter at one shape alone.
   void add_siblings(size_t o) {
     const SymbolValues origin = options_[o].origin;
     const Candidate candidate = options_[o].candidate;
@@ -254,7 +254,7 @@ class Chooser {
     return with_tiles_within(task_.space_at(origin), candidate, task_.space_at(least));
   }
 
-  /// Those of the options, the best first, as far as they are compared.
+  /// Returns the packings of the options that are compared, the best first.
   std::vector<std::vector<PackSpec>> packings() {
     if (packing_) return {*packing_};
     std::vector<std::pair<double, std::vector<PackSpec>>> costs;
@@ -271,7 +271,7 @@ class Chooser {
     return best;
   }
 
-  /// The best schedules by draft of this packing, at each shape.
+  /// Adds the best schedule by draft with this packing at each shape.
   void add_others_of(const std::vector<PackSpec>& packing) {
     if (!packs(packing)) return;
     for (const SymbolValues& shape : shapes_) {
@@ -284,7 +284,7 @@ class Chooser {
     return std::ranges::any_of(packing, [](const PackSpec& p) { return !p.identity(); });
   }
 
-  /// The best by draft of those that read their arguments so.
+  /// Returns the best by draft of the schedules that read their arguments as `packing` says.
   std::optional<Candidate> schedule_of(const SymbolValues& shape,
                                        const std::vector<PackSpec>& packing) {
     const Space& space = task_.space_at(shape);
@@ -303,7 +303,7 @@ class Chooser {
     });
   }
 
-  /// The best schedule by draft. Of shapes at which the task is the same, it is looked for once.
+  /// Returns the best schedule by draft. Shapes with the same task share one search.
   const Candidate& default_of(const SymbolValues& shape) {
     const Task& task = task_at(shape);
     const auto found = defaults_->find(task.key);
@@ -318,8 +318,8 @@ class Chooser {
     return at->second;
   }
 
-  /// What is known of an option at a shape: seconds by the draft, kNever where it has no program;
-  /// and measured.
+  /// Holds the seconds of an option at a shape: by the draft (kNever if the option has no program
+  /// there), and measured.
   struct Times {
     double drafted = kNever;
     std::optional<double> measured = {};
@@ -338,9 +338,9 @@ class Chooser {
     return known;
   }
 
-  /// Seconds of all options at a shape: measured, or as the draft says times what it was wrong by
-  /// where the option was measured nearest; of one that never was, times what it is wrong by of the
-  /// others here, and some doubt.
+  /// Returns the seconds of all options at a shape: measured, or the draft's times its error where
+  /// the option was measured nearest. For an option without measurement the draft's error is the
+  /// others' median here, with some doubt.
   const std::vector<double>& estimates(const SymbolValues& shape) {
     const auto [at, is_new] = estimates_.try_emplace(shape);
     std::vector<double>& seconds = at->second;
@@ -360,7 +360,7 @@ class Chooser {
     return seconds;
   }
 
-  /// What an option takes over what the draft says, at the nearest shape where it was measured.
+  /// Returns an option's measured time over the draft's, at the nearest measured shape.
   std::optional<double> error_near(size_t o, const SymbolValues& shape) {
     std::optional<double> error;
     double nearest = kNever;
@@ -379,14 +379,14 @@ class Chooser {
     return error;
   }
 
-  /// The share of a shape's least time that an option takes.
+  /// Returns an option's time as a multiple of the shape's least time.
   double share(size_t o, const SymbolValues& shape) {
     const std::vector<double>& seconds = estimates(shape);
     if (seconds[o] == kNever) return kUncovered;
     return seconds[o] / *std::ranges::min_element(seconds);
   }
 
-  /// Notes which options of the packing may be the fastest at each shape and were not measured.
+  /// Notes the options of the packing that may be the fastest at a shape, but were not measured.
   void add_contenders(const std::vector<PackSpec>& packing) {
     for (const SymbolValues& shape : shapes_) {
       const std::vector<double>& seconds = estimates(shape);
@@ -422,7 +422,7 @@ class Chooser {
     return sum;
   }
 
-  /// Where some extents matter, others count less.
+  /// Returns the weight of a shape; if some extents matter, shapes of other extents count less.
   double weight(const SymbolValues& shape) const {
     for (size_t s = 0; s < shape.size(); ++s) {
       const std::vector<int64_t>& matters = task_.symbols()[s].matters;
@@ -432,7 +432,7 @@ class Chooser {
     return 1;
   }
 
-  /// Option after option, each the one that lowers the cost most.
+  /// Chooses option after option, each time the option that lowers the cost most.
   std::vector<size_t> choose(const std::vector<PackSpec>& packing) {
     std::vector<size_t> chosen;
     double cost = cost_of(chosen);
@@ -458,11 +458,11 @@ class Chooser {
     return chosen;
   }
 
-  /// Each kernel's boxes: the range is cut where a kernel begins and between representative shapes,
-  /// and each cell goes to the fastest kernel at its middle.
+  /// Assigns boxes to kernels. The range is cut where a kernel begins and between representative
+  /// shapes; each cell goes to the fastest kernel at its middle.
   std::vector<RangeKernel> assign(const std::vector<size_t>& chosen) {
     const SymbolBox& all = box_;
-    std::vector<std::vector<int64_t>> cuts;  // where cells begin
+    std::vector<std::vector<int64_t>> cuts;  // extents where cells begin, by symbol
     for (size_t s = 0; s < all.min.size(); ++s) {
       std::set<int64_t> begins = {all.min[s]};
       for (const size_t o : chosen) begins.insert(options_[o].made.box.min[s]);
@@ -590,16 +590,16 @@ class Chooser {
   const PackingFits& fits_;
   const std::string& name_;
   const SymbolBox box_;
-  const std::vector<SymbolValues> shapes_;        // at which schedules are looked for and measured
-  std::vector<SymbolValues> judged_;              // ... and compared
-  std::optional<std::vector<PackSpec>> packing_;  // that there has to be
+  const std::vector<SymbolValues> shapes_;        // shapes to look for schedules and measure
+  std::vector<SymbolValues> judged_;              // shapes at which options are compared
+  std::optional<std::vector<PackSpec>> packing_;  // required packing; nullopt: any
   std::vector<Option> options_;
   std::map<SymbolValues, Task> tasks_;
-  // By the task's key; choosers of parts of the range share them.
+  // Default schedules by the task's key; choosers of parts of the range share the map.
   std::shared_ptr<std::map<std::string, Candidate>> defaults_ =
       std::make_shared<std::map<std::string, Candidate>>();
-  std::map<std::pair<size_t, SymbolValues>, Times> times_known_;  // by option
-  std::map<SymbolValues, std::vector<double>> estimates_;         // of all options so far
+  std::map<std::pair<size_t, SymbolValues>, Times> times_known_;  // keys: option and shape
+  std::map<SymbolValues, std::vector<double>> estimates_;         // seconds of all options so far
   std::vector<SymbolBox> uncovered_;
   std::vector<SymbolBox> few_;  // shapes that no schedule is a program of a range at
   std::string problem_;
@@ -649,8 +649,8 @@ std::vector<SymbolValues> representative_shapes(std::span<const Symbol> symbols,
 
 /// Returns the plain kernel of a task without a reduction whose extents the data decide. Such a
 /// task moves or combines elements, so that tiles gain little, and a range of several symbols would
-/// have dozens of kernels. nullopt: the task is another one, or its weights are stored in another
-/// way.
+/// have dozens of kernels. Returns nullopt if the task is another one, or its weights are stored in
+/// another way.
 static std::optional<RangeKernel> plain_kernel_of_found(const TaskRange& task,
                                                         const PackingFits& fits,
                                                         const std::string& name) {

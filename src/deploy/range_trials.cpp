@@ -12,14 +12,14 @@
 namespace pruner {
 namespace {
 
-// Of the time of all tasks: what a task takes at least whose schedules are compared.
+// A task's schedules are compared if it takes at least `kLeastShare` of the time of all tasks.
 constexpr double kLeastShare = 0.02;
 
-/// The groups of one task.
+/// Holds the groups of one task.
 struct Alike {
   const PartitionRange* range;
   size_t group;        // one of them
-  double seconds = 0;  // of all of them at the greatest shape, by the draft
+  double seconds = 0;  // time of all groups at the greatest shape, by the draft
 };
 
 double drafted_s(const Group& group, const Target& target, std::span<const std::string> forms) {
@@ -28,14 +28,14 @@ double drafted_s(const Group& group, const Target& target, std::span<const std::
   return draft_latency_s(make_loop_nest(space, default_schedule(task, space)), target);
 }
 
-/// Tasks of all ranges that take a share of the time.
+/// Returns the tasks of all ranges that take a share of the time.
 std::vector<Alike> tasks_of(const NetworkRanges& network,
                             const Target& target,
                             std::span<const std::string> forms) {
   std::vector<Alike> tasks;
   double all_s = 0;
   for (const PartitionRange& range : network.ranges) {
-    std::map<std::string, std::pair<size_t, double>> known;  // its place, seconds of one group
+    std::map<std::string, std::pair<size_t, double>> known;  // its index, seconds of one group
     for (size_t g = 0; g < range.largest.groups.size(); ++g) {
       const Group& group = range.largest.groups[g];
       if (group.routine != nullptr) continue;

@@ -10,9 +10,9 @@
 namespace pruner {
 namespace {
 
-// Without the order of bytes, which is little-endian: numpy reads void of "<V2" and writes "|V2".
-// Of several types with one code the first is meant, which match_tensors() takes for the others;
-// ml_dtypes' types of a byte are void of one.
+// The byte order, which is little-endian, is left out: numpy reads "<V2" (void) and writes "|V2".
+// If several types have one code, the first is meant, which match_tensors() takes for the others.
+// ml_dtypes' types of one byte are "V1", void, too.
 Result<Tensor> to_tensor(const NpyArray& array) {
   const std::string code = array.type == "|V1" || array.type == "<V1" ? "|u1" : array.type;
   const auto row = std::ranges::find(
@@ -27,8 +27,8 @@ Result<Tensor> to_tensor(const NpyArray& array) {
   return tensor;
 }
 
-// numpy makes float64 where nothing else is said: it becomes what is wanted of a float32. Bytes are
-// those of every type whose arrays numpy has as bytes.
+// Converts to the type that a spec wants: numpy's default float64 to float32, and bytes to any type
+// whose arrays numpy has as bytes.
 Tensor wanted(const Tensor& tensor, DType dtype) {
   if (tensor.dtype() == DType::kFloat64 && dtype == DType::kFloat32) {
     Tensor narrow(dtype, tensor.shape());

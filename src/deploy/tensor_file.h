@@ -10,7 +10,7 @@
 
 namespace pruner {
 
-/// What a module says of an input or output.
+/// Describes an input or output of a module.
 struct TensorSpec {
   std::string name;
   DType dtype = DType::kFloat32;
@@ -20,25 +20,24 @@ struct TensorSpec {
 /// "x float32 1x3x224x224".
 std::string print(const TensorSpec& spec);
 
-/// An array of an .npz file.
+/// Holds an array of an .npz file.
 struct NamedTensor {
   std::string name;
   Tensor tensor;
 };
 
-/// The arrays of an .npz file; float64 (numpy's default) becomes float32. The error names the array
-/// of a type that we lack.
+/// Reads the arrays of an .npz file. The error names the array with a type that we lack.
 Result<std::vector<NamedTensor>> read_tensors(const std::string& path);
-/// The array of an .npy file.
+/// Reads the array of an .npy file.
 Result<Tensor> read_tensor(const std::string& path);
 Result<Unit> write_tensors(const std::string& path, std::span<const NamedTensor> tensors);
 
-/// Of a spec whose dim may be any.
+/// `kAnyExtent` is a dim of a spec that may have any extent.
 inline constexpr int64_t kAnyExtent = -1;
 
-/// The tensors that `specs` ask for, in their order: by name, or by position when all names are
-/// numpy's own (arr_0, arr_1, ...). The error names what is missing, or the shape or dtype that was
-/// expected and found.
+/// Returns the tensors of `specs`, in order: by name, or by position if all names are numpy's own
+/// (arr_0, arr_1, ...). Type float64 (numpy's default) becomes float32 if a spec has that type. The
+/// error names the missing tensor, or the expected and found shape or dtype.
 Result<std::vector<Tensor>> match_tensors(std::span<const TensorSpec> specs,
                                           std::vector<NamedTensor> tensors);
 

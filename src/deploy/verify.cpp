@@ -17,12 +17,12 @@ namespace {
 
 constexpr double kFloat32Bound = 5e-4, kTf32Bound = 5e-3, kNarrowBound = 5e-2;
 constexpr double kLeastNormal = 0x1p-126;  // modules take smaller numbers of float32 for zeros
-constexpr double kMostDiffering = 0.01;    // of the integers
-constexpr int64_t kElements = 16;          // of an output, that the interpreter computes
-constexpr size_t kAtAll = 64;              // of all outputs, where they are many
-constexpr size_t kShapes = 64;             // of a range
-constexpr size_t kFewestShapes = 8;        // ... however long they take
-constexpr double kSeconds = 60;            // for each of both kinds of comparison over a range
+constexpr double kMostDiffering = 0.01;    // share of the integers that may differ
+constexpr int64_t kElements = 16;          // elements of an output that the interpreter computes
+constexpr size_t kAtAll = 64;              // elements of all outputs together, if these are many
+constexpr size_t kShapes = 64;             // shapes of a range that are compared
+constexpr size_t kFewestShapes = 8;        // shapes that are compared however long they take
+constexpr double kSeconds = 60;            // time of either kind of comparison over a range
 
 double bound_of(const LoadedModule& module) {
   double bound = kFloat32Bound;
@@ -190,7 +190,7 @@ Result<Unit> compare_phase(LoadedModule& a,
   return Unit{};
 }
 
-/// Puts what was found at a shape into what was found before.
+/// Merges the agreement found at a shape into that of the shapes before.
 void merge(Agreement& all, const Agreement& found, const std::string& where) {
   all.bound = std::max(all.bound, found.bound);
   all.differing += found.differing;
@@ -213,7 +213,7 @@ void merge(Agreement& all, const Agreement& found, const std::string& where) {
   all.where = where;
 }
 
-/// What a graph means, or a single operator's DAG.
+/// Interprets a graph, or a single operator's DAG.
 class Reference {
  public:
   static Result<Reference> of(const Phase& phase, const SymbolValues& extents) {
@@ -230,12 +230,12 @@ class Reference {
     return reference;
   }
 
-  /// The types of the inputs and the outputs, in the caller's order, without the states.
+  /// Return the types of the inputs and the outputs, in the caller's order, without the states.
   std::vector<TensorSpec> inputs() const { return specs(true); }
   std::vector<TensorSpec> outputs() const { return specs(false); }
 
-  /// Elements of each output at its positions. `states`: the tensors that inputs are which the
-  /// caller does not give, with the specs that name them.
+  /// Returns elements of each output at its positions. `states` are the tensors of the inputs that
+  /// the caller does not give; `state_specs` names them.
   std::vector<std::vector<double>> elements(std::span<const Tensor> inputs,
                                             std::span<const TensorSpec> state_specs,
                                             std::span<const Tensor> states,
@@ -299,8 +299,8 @@ class Reference {
   std::shared_ptr<const Graph> graph_;  // null: the DAG of the only group
 };
 
-/// Runs a phase and compares drawn elements of its outputs with the reference's. `index`: what
-/// integers of the inputs are below.
+/// Runs a phase and compares drawn elements of its outputs with the reference's. Integers of the
+/// inputs are below `index`.
 Result<Agreement> compare_with_reference(LoadedModule& module,
                                          int phase,
                                          const Phase& given,
@@ -377,8 +377,8 @@ class Patience {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// A module of a range beside modules of single shapes, each of the network as it is imported
-/// there.
+/// Compares a module of a range with modules of single shapes, each of the network imported at its
+/// shape.
 Result<Agreement> compare_with_single_shapes(LoadedModule& module,
                                              const Phase& phase,
                                              const std::vector<SymbolValues>& shapes,
@@ -405,8 +405,8 @@ Result<Agreement> compare_with_single_shapes(LoadedModule& module,
   return all;
 }
 
-/// The stages of a pipeline, each made a module by itself, beside the interpreter; those that
-/// compute the same once.
+/// Compares the stages of a pipeline, each as a module by itself, with the interpreter; equal
+/// stages are compared once.
 Result<Agreement> compare_stages(std::span<const Phase> stages, const Target& target, int jobs) {
   Agreement all;
   std::set<std::string> seen;
@@ -418,7 +418,7 @@ Result<Agreement> compare_stages(std::span<const Phase> stages, const Target& ta
     if (!seen.insert(kind).second) continue;
     Phase alone = stage;
     alone.pipeline.reset();
-    // A kernel of a range is right at all of its shapes where it was checked at them.
+    // `check` is on, since a kernel of a range is right at all shapes if it was checked at them.
     TRY(build_module(
         std::span(&alone, 1), target, drawn_schedule, {.jobs = jobs, .work_dir = ""}, path));
     TRY_ASSIGN(LoadedModule module, load_module(path, target.threads));

@@ -8,12 +8,12 @@
 
 namespace pruner {
 
-/// How far the outputs of a module and of what it is compared with are apart.
+/// Holds how far the outputs of a module and of its counterpart are apart.
 struct Agreement {
   std::string output;   // the output with the largest difference; empty: there is none
   int64_t element = 0;  // the place of that difference
   double error = 0;     // |a - b| there, as a share of the output's largest
-  double bound = 0;     // what rounding may make of it
+  double bound = 0;     // greatest error that rounding may cause
   int64_t differing = 0, integers = 0;  // elements of integer outputs
   std::string where = {};               // the shape with that difference; empty: the only one
   std::string wrong = {};  // a fault other than a difference, such as an output's shape
@@ -37,9 +37,9 @@ Result<Agreement> compare_outputs(const std::string& module, const std::string& 
 ///   graph as it was imported, before all passes, or from an operator's DAG; at up to 64 shapes.
 /// - A module of the network imported at one shape alone, of schedules that are drawn at random,
 ///   gives all elements; of a range one at each of these shapes.
-/// Of a network with extents that the data decide, the interpreter computes each stage by itself,
-/// at 8 shapes. Of a range both go on for a minute or two at most, and compare at least 8 shapes.
-/// Errors: what keeps either from being made or run here.
+/// If the data decide extents of a network, the interpreter computes each stage by itself, at 8
+/// shapes. Over a range both comparisons take a minute or two at most, and use at least 8 shapes.
+/// Errors: either module cannot be made or run here.
 Result<Agreement> verify_module(const std::string& path,
                                 std::span<const Phase> phases,
                                 const Target& target,

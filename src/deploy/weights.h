@@ -1,5 +1,5 @@
-// The constants of a module as one run of bytes in its file: each packed as the kernel that reads
-// it says, and stored once for all kernels, of whatever phase, that want it in the same form.
+// The constants of a module as one run of bytes in its file. Each constant is packed as its kernel
+// needs it, and stored once for all kernels, of any phase, that need the same form.
 #pragma once
 
 #include <map>
@@ -23,12 +23,11 @@ class Weights {
   /// Every constant begins at a multiple of `alignment`.
   explicit Weights(int64_t alignment = kWeightAlignment) : alignment_(alignment) {}
 
-  /// Byte offset of constant `id` packed by `pack`; entered when it is new.
+  /// Returns the byte offset of constant `id` packed by `pack`; enters the constant if it is new.
   int64_t offset_of(const Partition& partition, ValueId id, const PackSpec& pack);
   int64_t bytes() const { return bytes_; }
 
-  /// How the constant's bytes are packed that were entered so far, under its shape. From any
-  /// thread.
+  /// Returns how the constant's bytes were packed so far, under its shape. Any thread may call it.
   std::vector<PackSpec> packs_of(const Partition& partition, ValueId id);
 
   /// The bytes of constant `id` packed by `pack`, as write() writes them, read-only between guard
@@ -64,13 +63,13 @@ class Weights {
   int64_t alignment_;
   std::mutex mutex_;  // guards the contents and the packed buffers
   std::vector<Tensor> contents_;
-  std::map<std::pair<const void*, int64_t>, size_t> known_;  // by address and bytes
+  std::map<std::pair<const void*, int64_t>, size_t> known_;  // contents by address and bytes
   std::unordered_multimap<uint64_t, size_t> by_hash_;
   std::map<Key, std::shared_ptr<const GuardedBuffer>> packed_;
   int64_t packed_bytes_ = 0;  // the sum over all packed buffers
   std::map<Key, int64_t> offsets_;
   std::vector<Entry> entries_;
-  int64_t bytes_ = 0;  // where the next one begins
+  int64_t bytes_ = 0;  // size so far, where the next constant begins
 };
 
 }  // namespace pruner

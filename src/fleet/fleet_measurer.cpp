@@ -23,11 +23,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLeaseS = 60;      // until a result that was not recorded is delivered again
-constexpr int kAnyDeliveries = -1;  // of a result, until it is recorded
+constexpr double kLeaseS = 60;      // time until a result that was not recorded is delivered again
+constexpr int kAnyDeliveries = -1;  // limit of a result's deliveries, until it is recorded
 constexpr double kTakeS = 0.25;
 constexpr int kTakenAtOnce = 16;
-constexpr auto kLook = std::chrono::seconds(5);  // at who is here
+constexpr auto kLook = std::chrono::seconds(5);  // time between looks at who is here
 
 struct Open;
 
@@ -42,7 +42,7 @@ struct Open {
   std::span<const Candidate> batch;
   std::vector<std::optional<MeasureResult>> found;
   std::deque<Part> unasked = {};
-  size_t messages = 0;  // that nothing has come of yet
+  size_t messages = 0;  // messages that nothing has come of yet
 };
 
 // Several threads measure a batch each; what comes in is dealt out by one more.
@@ -62,7 +62,8 @@ class QueueMeasurer : public FleetMeasurer {
                                    fleet::run_queue(options_.run),
                                    kLeaseS,
                                    kAnyDeliveries));
-    // What an earlier process of the run has asked for and nobody has begun.
+    // Trials that an earlier process of the run has asked for and that nobody has begun are
+    // dropped.
     TRY(broker_->purge(fleet::kTrials, fleet::trial_subject(options_.kind, options_.run)));
     look_for_workers();
     messages_a_batch_ = messages_of_all();
@@ -81,7 +82,7 @@ class QueueMeasurer : public FleetMeasurer {
     const Result<Unit> asked = ask_and_wait(open, hash, best_s);
     const std::lock_guard lock(mutex_);
     std::erase_if(parts_, [&](const auto& part) { return part.second.of == &open; });
-    // What nobody has begun is not measured for a run that has ended.
+    // Trials that nobody has begun are not measured for a run that has ended.
     if (open.messages > 0)
       (void)broker_->purge(fleet::kTrials, fleet::trial_subject(options_.kind, options_.run));
     if (!asked.ok()) return asked.error();
@@ -104,8 +105,8 @@ class QueueMeasurer : public FleetMeasurer {
     return Unit{};
   }
 
-  // As many as have all messages of all workers; and one more where a message waits for each, since
-  // a batch is ready when some have nothing but that.
+  // Returns how many batches have all messages of all workers. If a message waits for each worker,
+  // adds one: a batch is ready when some workers have nothing but that message.
   int batches_at_once() const override {
     const std::lock_guard lock(mutex_);
     const size_t waiting = options_.messages_a_worker > 1 ? 1 : 0;
@@ -289,20 +290,20 @@ class QueueMeasurer : public FleetMeasurer {
   }
 
   // The broker calls with what is lost until it is gone itself, so these outlive it.
-  mutable std::mutex mutex_;  // of all but what is const, atomic or said to have another
+  mutable std::mutex mutex_;  // guards all but what is const, atomic or said to have another
   std::condition_variable came_;
-  std::map<std::string, Part> parts_;  // by the message's id
+  std::map<std::string, Part> parts_;  // keyed by the message's id
   const bool compiled_;
   const std::unique_ptr<Broker> broker_;
   const FleetOptions options_;
-  const std::string own_ids_;  // of this process's messages: what they begin with
+  const std::string own_ids_;  // first part of the ids of this process's messages
   std::unique_ptr<Queue> results_;
-  int64_t count_ = 0;                                      // of messages
-  std::mutex tasks_mutex_;                                 // of published_
+  int64_t count_ = 0;                                      // number of messages
+  std::mutex tasks_mutex_;                                 // guards published_
   std::map<std::string, std::string> published_;           // hashes of tasks, by their keys
-  std::map<uint64_t, std::unique_ptr<Lease>> unrecorded_;  // by MeasureResult::delivery
+  std::map<uint64_t, std::unique_ptr<Lease>> unrecorded_;  // keyed by MeasureResult::delivery
   uint64_t deliveries_ = 0;
-  std::map<std::pair<std::string, int>, int> stations_;  // by worker, and their number there
+  std::map<std::pair<std::string, int>, int> stations_;  // keyed by worker and its own number
   size_t workers_ = 1, messages_a_batch_ = 1;
   Clock::time_point looked_ = {};  // the receiver's own
   MeasureTimes times_;
@@ -319,7 +320,7 @@ Error no_worker(const std::string& kind, std::span<const WorkerState> workers) {
       fmt::format("no worker of kind {} is here; there are {}", kind, fmt::join(kinds, ", ")));
 }
 
-// What all workers of the kind have in common.
+// Checks what all workers of the kind have in common.
 Result<Unit> check_worker(const WorkerState& worker, const FleetOptions& options) {
   const Target& ours = options.target;
   if (worker.role != WorkerRole::kBuild &&

@@ -11,14 +11,14 @@
 namespace pruner {
 
 struct FleetOptions {
-  std::string kind = {};     // of the workers
-  Target target = {};        // what is measured is for this
-  std::string run = {};      // a name of this run alone, the same when it goes on
-  std::string program = {};  // its hash, which is the workers', too
+  std::string kind = {};     // kind of the workers
+  Target target = {};        // target that candidates are measured for
+  std::string run = {};      // name of this run alone, the same when the run goes on
+  std::string program = {};  // hash of the program, which is the workers', too
   MeasureOptions measure = {};
-  int messages_a_worker = 2;       // one waits while another is measured
-  size_t candidates_at_most = 16;  // of a message
-  bool stops_workers = false;  // what stops the run stops them: their last results are waited for
+  int messages_a_worker = 2;       // messages per worker; one waits while another is measured
+  size_t candidates_at_most = 16;  // candidates of a message
+  bool stops_workers = false;  // stopping the run stops workers; their last results are waited for
 };
 
 class FleetMeasurer : public Measurer {
@@ -28,8 +28,8 @@ class FleetMeasurer : public Measurer {
   static Result<std::unique_ptr<FleetMeasurer>> make(std::unique_ptr<Broker> broker,
                                                      const FleetOptions& options);
 
-  /// What was measured for the run when nobody recorded it any more: `take` records one (again or
-  /// for the first time), then it is forgotten.
+  /// Gives `take` each result that was measured for the run when nobody recorded it any more. Once
+  /// `take` has recorded the result (again or for the first time), it is forgotten.
   virtual Result<int64_t> recover(
       const std::function<Result<Unit>(const ResultMessage&)>& take) = 0;
 };

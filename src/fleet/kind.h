@@ -8,8 +8,9 @@
 
 namespace pruner {
 
-/// Of workers whose code is for `target` and made by this very program: the device, its numbers,
-/// the threads, and the program. Letters, digits and '-', as subjects may have.
+/// Returns the kind of workers whose code is for `target` and made by this very program: the
+/// device, its numbers, the threads, and the program. The kind has letters, digits and '-', as
+/// subjects may have.
 std::string kind_of(const Target& target);
 /// The hash of this very program.
 const std::string& program_hash();

@@ -155,14 +155,14 @@ class MemoryBroker : public LocalBroker {
   }
 
  private:
-  std::mutex mutex_;  // of all
+  std::mutex mutex_;  // guards all members
   std::condition_variable came_;
   std::optional<Error> closed_;
   std::map<uint64_t, Message> messages_;  // in the order of their coming
   uint64_t count_ = 0;
   std::set<std::string> ids_;  // with their subjects, of what came lately
   std::deque<std::pair<std::string, Time>> lately_;
-  std::map<std::pair<std::string, std::string>, Consumer> consumers_;  // by stream and name
+  std::map<std::pair<std::string, std::string>, Consumer> consumers_;  // keyed by stream and name
   std::map<std::string, std::map<std::string, std::string>> tables_;
 };
 

@@ -10,7 +10,7 @@
 
 namespace pruner {
 
-static constexpr int kVersion = 1;  // of the messages
+static constexpr int kVersion = 1;  // version of the messages
 
 static Result<Json> parse(std::string_view bytes) {
   TRY_ASSIGN(Json json, parse_json(bytes));

@@ -1,4 +1,4 @@
-// What a fleet's streams, subjects and tables are called.
+// Names of a fleet's streams, subjects and tables.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@ namespace pruner::fleet {
 inline constexpr char kTrials[] = "TRIALS";           // trial.KIND.RUN
 inline constexpr char kObjects[] = "OBJECTS";         // object.KIND.RUN
 inline constexpr char kResults[] = "RESULTS";         // result.RUN
-inline constexpr char kTasks[] = "pruner_tasks";      // by the hash of the task
-inline constexpr char kWorkers[] = "pruner_workers";  // by their names; gone when one is silent
+inline constexpr char kTasks[] = "pruner_tasks";      // keyed by the hash of the task
+inline constexpr char kWorkers[] = "pruner_workers";  // keyed by name; gone when a worker is silent
 inline constexpr char kControl[] = "pruner_control";  // "drain.WORKER": it shall end
 
 inline std::string trial_subject(const std::string& kind, const std::string& run) {

@@ -35,12 +35,12 @@ bool has_nats() { return true; }
 
 namespace {
 
-constexpr int64_t kMs = 1000;           // of a second
-constexpr int64_t kNs = 1'000'000'000;  // of a second
+constexpr int64_t kMs = 1000;           // milliseconds per second
+constexpr int64_t kNs = 1'000'000'000;  // nanoseconds per second
 constexpr int64_t kConnectMs = 5000;
 constexpr int kSignatures = 4;             // tries of a client to connect
-constexpr int64_t kWaitMs = 5000;          // for the server's answer
-constexpr int64_t kWorkBytes = 256 << 20;  // of trials, or objects, that wait at most
+constexpr int64_t kWaitMs = 5000;          // patience for the server's answer
+constexpr int64_t kWorkBytes = 256 << 20;  // limit of waiting trials, or objects
 constexpr int64_t kDuplicatesS = 600;
 constexpr int64_t kResultsAgeS = 7 * 24 * 3600;
 constexpr int64_t kHeartbeatLifeS = 15;
@@ -130,7 +130,7 @@ std::array<int, 3> version_of(std::string_view text) {
   return version;
 }
 
-// Where the server is, once it has said that it is one to take.
+// Returns the address of the server, once the server has said that it is one to take.
 Result<Address> check_server(const BrokerAccess& access) {
   TRY_ASSIGN(const Address address, address_of(access.url));
   const Result<std::string> line = first_line(address);
@@ -312,7 +312,7 @@ class NatsBroker : public Broker {
                                            &options,
                                            &code);
       if (status == NATS_OK) return Unit{};
-      // What the server refuses it will refuse again; that it is gone may pass.
+      // A request that the server refuses is refused again; a server that is gone may come back.
       if (code != 0 || (status != NATS_TIMEOUT && status != NATS_NO_RESPONDERS &&
                         status != NATS_CONNECTION_DISCONNECTED && status != NATS_CONNECTION_CLOSED))
         TRY(check(status, subject));

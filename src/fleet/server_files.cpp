@@ -13,7 +13,7 @@ namespace pruner {
 
 namespace fs = std::filesystem;
 
-// What clients of JetStream ask for is a subject, too, so that permissions are lists of subjects.
+// Requests of JetStream's clients are subjects, too, so that permissions are lists of subjects.
 static constexpr const char* kServer = R"(# A fleet's server: nats-server -c server.conf
 listen: "0.0.0.0:4222"
 jetstream {{ store_dir: "{store}" }}
@@ -86,7 +86,7 @@ static constexpr const char* kTables = R"("$KV.pruner_workers.>",
              "$JS.API.STREAM.MSG.GET.KV_pruner_control", "$JS.API.DIRECT.GET.KV_pruner_tasks.>",
              "$JS.API.DIRECT.GET.KV_pruner_control.>")";
 
-// What taking messages of a stream asks the server for.
+// Returns the subjects that a client asks the server for to take messages of a stream.
 static std::string takes(const char* stream) {
   return fmt::format(R"("$JS.API.CONSUMER.INFO.{0}.>", "$JS.API.CONSUMER.CREATE.{0}.>",
              "$JS.API.CONSUMER.DURABLE.CREATE.{0}.>", "$JS.API.CONSUMER.MSG.NEXT.{0}.>", "$JS.ACK.{0}.>")",

@@ -24,14 +24,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLeaseS = 10;  // until a silent worker's trials go to another
-constexpr int kDeliveries = 2;  // of a trial: one more after a worker was lost
+constexpr double kLeaseS = 10;  // time until a silent worker's trials go to another
+constexpr int kDeliveries = 2;  // deliveries of a trial: one more after a worker was lost
 constexpr double kTakeS = 1;
-constexpr double kOtherHostS = 2;  // a trial that this one was lost with waits so long for another
+constexpr double kOtherHostS = 2;  // wait for another worker of a trial that this one was lost with
 constexpr auto kBeat = std::chrono::seconds(3);
 constexpr auto kProbeEach = std::chrono::seconds(60);
 constexpr double kProbeS = 0.05;
-constexpr int kProbes = 3;  // of which the best counts
+constexpr int kProbes = 3;  // probes, of which the best counts
 constexpr size_t kTasksKept = 64;
 
 double speed(const Target& target) {
@@ -160,10 +160,10 @@ class QueueWorker : public FleetWorker {
       return Error("its task ", hash, " is not in the table");
     TRY_ASSIGN(Task task, parse_task(*printed));
     const Target& ours = options_.target;
-    const bool builds = options_.role == WorkerRole::kBuild;  // for whatever it is
+    const bool builds = options_.role == WorkerRole::kBuild;  // a builder serves any target
     if (!builds && (print(task.target) != print(ours) || task.target.threads != ours.threads))
       return Error("its task is for ", print(task.target), ", this worker for ", print(ours));
-    if (!builds) task.target = ours;  // which knows more than what is printed
+    if (!builds) task.target = ours;  // our target knows more than the printed one
     if (tasks_.size() >= kTasksKept) tasks_.clear();
     Space space = make_space(task);
     return &tasks_.emplace(hash, KnownTask{std::move(task), std::move(space)}).first->second;
@@ -204,8 +204,8 @@ class QueueWorker : public FleetWorker {
     return {trial, std::vector<MeasureResult>(trial.candidates.size(), failed), options_.name};
   }
 
-  // What cannot be measured as it was sent is a result, too: it would not be better elsewhere. A
-  // signed object is of a legal schedule: its builder has looked.
+  // A trial that cannot be measured as it was sent has a result, too: the trial would not be better
+  // elsewhere. A signed object is of a legal schedule: its builder has looked.
   Result<ResultMessage> answer_to(const Work& work) {
     const TrialMessage& trial = work.trial;
     const Result<const KnownTask*> known = work.build ? task_of(trial.task) : check_trial(trial);
@@ -301,13 +301,13 @@ class QueueWorker : public FleetWorker {
   Broker& broker_;
   const FleetWorkerOptions options_;
   std::unique_ptr<Queue> queue_;
-  double fastest_ = 0;  // as this machine computed at the start
-  std::mutex mutex_;    // of state_ and lease_
+  double fastest_ = 0;  // speed of this machine at the start
+  std::mutex mutex_;    // guards state_ and lease_
   std::condition_variable wake_;
   WorkerState state_;
   const Lease* lease_ = nullptr;
   std::map<std::string, KnownTask> tasks_;
-  std::set<std::string> tried_;  // by id
+  std::set<std::string> tried_;  // ids of trials
   std::unique_ptr<LocalMeasurer> measurer_;
   std::string measured_with_;
 };

@@ -14,15 +14,15 @@ namespace pruner {
 
 struct FleetWorkerOptions {
   WorkerRole role = WorkerRole::kMeasure;
-  std::string kind;                  // whose queue is served
-  Target target;                     // of this device; of no meaning to one that builds
-  std::string name;                  // among all workers; letters, digits and '-'
-  std::string program = {};          // its hash: a tuner's has to be the same
-  NKey key = {};                     // with which one that builds signs
-  std::vector<std::string> trusted;  // public keys whose code one that runs takes
-  double most_drift = 0.03;          // of its speed, before it leaves; 0: it stays
+  std::string kind;                  // kind whose queue is served
+  Target target;                     // target of this device; without meaning for a builder
+  std::string name;                  // name among all workers; letters, digits and '-'
+  std::string program = {};          // hash of the program: a tuner's has to be the same
+  NKey key = {};                     // key with which a builder signs
+  std::vector<std::string> trusted;  // public keys whose code a runner takes
+  double most_drift = 0.03;          // loss of speed before a worker leaves; 0: it stays
   std::function<bool()> stop;
-  /// What measures; asked again when a run wants other options.
+  /// Makes what measures; called again when a run wants other options.
   std::function<Result<std::unique_ptr<LocalMeasurer>>(MeasureOptions options)> make_measurer;
 };
 

@@ -69,7 +69,7 @@ Bounds join(const Bounds& a, const Bounds& b) {
   return {std::min(a.least, b.least), std::max(a.greatest, b.greatest)};
 }
 
-/// Of the lesser one of two numbers, and of the greater one.
+/// `of_least` bounds the lesser of two numbers, `of_most` the greater of two numbers.
 Bounds of_least(const Bounds& a, const Bounds& b) {
   return {std::min(a.least, b.least), std::min(a.greatest, b.greatest)};
 }
@@ -77,7 +77,7 @@ Bounds of_most(const Bounds& a, const Bounds& b) {
   return {std::max(a.least, b.least), std::max(a.greatest, b.greatest)};
 }
 
-/// The least and the greatest of a function of two numbers that is greatest in a corner.
+/// Returns the bounds of a function of two numbers whose extremes lie in the corners of `a` x `b`.
 Bounds of_corners(const Bounds& a, const Bounds& b, double (*function)(double, double)) {
   const std::array corners = {function(a.least, b.least),
                               function(a.least, b.greatest),
@@ -97,7 +97,7 @@ Bounds of_constant(const Tensor& tensor) {
   return bounds;
 }
 
-/// What a type has room for: arithmetic that leaves it wraps around.
+/// Returns the range of a type's numbers. Arithmetic that leaves the range wraps around.
 Bounds of_type(DType dtype) {
   if (dtype == DType::kBool) return {0, 1};
   if (is_float(dtype) || dtype_bytes(dtype) > 4) return {};
@@ -136,10 +136,11 @@ Bounds ValueBounds::of(ValueId id) {
   if (node != nullptr) {
     const auto output = std::ranges::find(node->outputs, id) - node->outputs.begin();
     const Bounds made = of_node(*node, static_cast<size_t>(output));
-    // Of infinite numbers some arithmetic is no number, and what leaves its type wraps around.
+    // `made` counts only inside the type's range. Arithmetic on infinite bounds may give NaN, and
+    // numbers outside of the range wrap around.
     if (made.least >= bounds.least && made.greatest <= bounds.greatest) bounds = made;
   }
-  // What the node's rule does not know is taken to be as a shape is.
+  // A constant without finite bounds is taken to lie between 0 and its elements, as a shape does.
   if (value.constant && !(std::isfinite(bounds.least) && std::isfinite(bounds.greatest)))
     bounds = join(of_constant(*value.constant), {0, 0});
   return known_[id] = bounds;
@@ -152,14 +153,15 @@ size_t ValueBounds::chosen(const Node& where) {
   return a.least >= b.greatest ? 2 : a.greatest < b.least ? 1 : 0;
 }
 
-// What lies between the elements of all inputs from number `first` on.
+// Returns bounds that hold for the elements of all inputs from number `first` on.
 Bounds ValueBounds::of_all(const Node& node, size_t first) {
   Bounds all = of(node.inputs[first]);
   for (size_t i = first + 1; i < node.inputs.size(); ++i) all = join(all, of(node.inputs[i]));
   return all;
 }
 
-// Of a function that grows with each of its inputs, or of one that is greatest in a corner.
+// Returns the bounds of an arithmetic operator. Its extremes lie at the ends of the inputs' bounds;
+// the bounds of Mod follow from the largest divisor.
 Bounds ValueBounds::of_arithmetic(const Node& node) {
   const std::string& op = node.op;
   std::vector<Bounds> in;

@@ -10,7 +10,7 @@
 
 namespace pruner {
 
-/// Infinite where nothing is known.
+/// The bounds of a value's elements, infinite if nothing is known.
 struct Bounds {
   double least = -std::numeric_limits<double>::infinity();
   double greatest = std::numeric_limits<double>::infinity();
@@ -27,9 +27,10 @@ class ValueBounds {
       : graph_(graph), varies_(std::move(varies)) {}
 
   Bounds of(ValueId id);
-  /// Which of its inputs a Where gives, as far as bounds of what is compared decide; 0: either.
+  /// Returns the number of the input, 1 or 2, that a Where always gives by the bounds of the
+  /// compared values; 0 if either input is possible.
   size_t chosen(const Node& where);
-  /// The node that makes a value; null: it is an input or a constant.
+  /// Returns the node that makes a value; null if the value is an input or a constant.
   const Node* maker(ValueId id);
 
  private:
@@ -39,8 +40,8 @@ class ValueBounds {
 
   const Graph& graph_;
   std::function<bool(ValueId)> varies_;
-  size_t seen_ = 0;                                      // nodes
-  std::map<ValueId, std::pair<size_t, size_t>> makers_;  // a node, and which of its outputs
+  size_t seen_ = 0;                                      // number of nodes in makers_
+  std::map<ValueId, std::pair<size_t, size_t>> makers_;  // node and output number of a value
   std::map<ValueId, Bounds> known_;
 };
 

@@ -22,7 +22,7 @@ namespace pruner {
 static constexpr int64_t kSmall = 4096;                        // elements evaluated while inferring
 static constexpr int64_t kLargest = int64_t{1} << 36;          // elements of one tensor
 static constexpr int64_t kLargestConstant = int64_t{1} << 30;  // elements of one constant
-static constexpr int64_t kLargestMade = int64_t{1} << 28;      // of one that is made of far fewer
+static constexpr int64_t kLargestMade = int64_t{1} << 28;      // elements, if made of far fewer
 
 std::string node_label(const Graph& graph, const Node& node) {
   if (!node.name.empty()) return "node \"" + node.name + "\"";
@@ -57,8 +57,8 @@ bool is_tensor_shape(std::span<const int64_t> shape) {
   return true;
 }
 
-// What an operator makes of data without elements. ONNX leaves the mean open; there is no greatest
-// or least of integers but what their type ends at.
+// Returns the element that an operator makes of data without elements; nullopt: none is defined.
+// ONNX leaves the mean open. For integers, infinity stands for the greatest or least of the type.
 static std::optional<double> of_nothing(const OpCall& call) {
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static const std::map<std::string_view, double> kValues = {
@@ -109,7 +109,7 @@ static Result<Unit> infer_empty(const OpCall& call, const GraphOp& op, Value& va
   return Unit{};
 }
 
-// What only moves its elements takes every type.
+// Checks the input types. An operator that only moves its elements takes every type.
 static Result<Unit> check_codes(const Graph& graph, const Node& node, const GraphOp& op) {
   if (op.only_moves() || op.is(kTakesCodes)) return Unit{};
   for (const ValueId id : node.inputs) {
@@ -303,7 +303,8 @@ static Tensor dequantized_blocks(const OpCall& call, std::span<const Tensor> inp
   return reals;
 }
 
-// What is done to weights, of which there are hundreds of millions, without the interpreter.
+// Evaluates operators that are applied to weights without the interpreter, since a network may
+// have hundreds of millions of weights.
 static std::optional<Tensor> fold_weights(const OpCall& call, std::span<const Tensor> inputs) {
   const Value& to = call.output();
   const auto is_short = [](DType type) { return is_float(type) && type != DType::kFloat64; };
@@ -319,7 +320,7 @@ static std::optional<Tensor> fold_weights(const OpCall& call, std::span<const Te
   return concatenated(inputs, {to.dtype, to.shape}, *call.axis("axis", 0, rank));
 }
 
-// What a node does to its inputs, as a text; nothing where an attribute is a tensor.
+// Returns a node's operation as a text; nullopt if an attribute is a tensor.
 static std::optional<std::string> operation_text(const Graph& graph, const Node& node) {
   std::string text = fmt::format("{} {}", node.op, node.first_output);
   for (const auto& [name, value] : node.attributes) {

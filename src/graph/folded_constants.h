@@ -39,9 +39,9 @@ class FoldedConstants {
   bool is_kept(const Tensor& tensor) const;
 
   std::mutex mutex_;
-  std::map<const void*, Tensor> kept_;               // by their data
-  std::map<std::string, std::vector<Tensor>> made_;  // by key_of()
-  int64_t bytes_ = 0;                                // of made_
+  std::map<const void*, Tensor> kept_;               // tensors by data address
+  std::map<std::string, std::vector<Tensor>> made_;  // results by key_of()
+  int64_t bytes_ = 0;                                // size of the tensors in made_
 };
 
 }  // namespace pruner

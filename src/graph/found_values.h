@@ -19,14 +19,13 @@ inline constexpr std::string_view kCondition = "/condition";
 
 /// Extents that an import takes for those that the data will decide.
 struct FoundExtents {
-  /// By symbol. Where there is room for nothing, nothing is found all the same.
+  /// The extent of each symbol. If there is room for nothing, the extent is 0 all the same.
   std::map<std::string, int64_t> extents;
-  bool all_known =
-      false;  // false: there are other symbols, whose extents are all there is room for
-  /// Outputs of Concat whose parts have such extents, with the symbol of what they are together.
+  bool all_known = false;  // false: other symbols exist and take all the room
+  /// Outputs of Concat whose parts have found extents, with the symbol of the joined extent.
   std::map<std::string, std::string> joined = {};
-  /// Of boxes that NonMaxSuppression finds, by symbol: no more are read, so that no more are to be
-  /// found. They are those of one class of one image, and stand in the order in which they are
+  /// The number of boxes of a NonMaxSuppression that are read, by symbol: no more boxes are to be
+  /// found. The boxes belong to one class of one image and stand in the order in which they are
   /// found.
   std::map<std::string, int64_t> limits = {};
   /// Nodes that are replaced before the import, by the names of their first outputs.
@@ -35,16 +34,16 @@ struct FoundExtents {
 
 class FoundValues {
  public:
-  /// Takes the next node of a graph, in order; an error where it reads such a value. True: it makes
-  /// one.
+  /// Takes the next node of a graph, in order. Returns whether the node makes a found value; an
+  /// error if the node reads a found value.
   Result<bool> add(const Graph& graph, const Node& node);
 
  private:
-  std::map<ValueId, std::string> makers_;  // the operator that finds it
+  std::map<ValueId, std::string> makers_;  // operator that finds each value
 };
 
-/// Returns the operator whose finds the inputs of `node` are made of, directly or through the nodes
-/// of the graph; nothing where they are made of none.
+/// Returns the operator whose found values the inputs of `node` are made of, directly or through
+/// other nodes; nullopt if the inputs are made of no found values.
 std::optional<std::string> finder_of(const Graph& graph, const Node& node);
 
 /// Says that `node` reads what the operator `maker` finds.

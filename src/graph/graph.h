@@ -34,7 +34,7 @@ struct Value {
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;
   std::optional<Tensor> constant;
-  std::optional<Slice> slice = {};  // whose bytes it has; set by the place_concats pass
+  std::optional<Slice> slice = {};  // part of another value with its bytes; set by place_concats
 };
 
 using Attribute = std::variant<int64_t,
@@ -54,19 +54,19 @@ struct Node {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   Attributes attributes;
-  int first_output = 0;   // which of the operator's outputs[0] is: simplify makes a node of each
+  int first_output = 0;   // the operator's index of outputs[0]; simplify makes a node of each
   int group = -1;         // nodes with an equal number are one kernel; set by the fuse pass
   bool in_place = false;  // a Concat that is no kernel; set by the place_concats pass
 };
 
-/// What a run leaves for the next one: an output that is an input then, zeros in the first run.
+/// An output that becomes an input of the next run. The input is zeros in the first run.
 struct State {
-  int input = 0, output = 0;  // their places among the graph's inputs and outputs
+  int input = 0, output = 0;  // places among the graph's inputs and outputs
 };
 
-/// What a network that is made at one of several shapes has as it is at the others.
+/// Properties that a network made at one of several shapes shares with the network at the others.
 struct RangeHints {
-  bool keeps_all = false;          // what does nothing at this shape stays: at others it may do
+  bool keeps_all = false;          // nodes that do nothing at this shape stay for other shapes
   bool any_extents = false;        // nothing is decided by how long an axis is
   std::set<std::string> literals;  // small constants that kernels have in their code as numbers
   std::set<std::string> computed;  // values that constants give at this shape, and kernels compute
@@ -85,7 +85,7 @@ struct Graph {
   std::map<std::string, ValueId> conditions = {};  // the value by which each If chose
   /// Nodes of the file that were replaced since it was read, by the names of their first outputs.
   std::map<std::string, RunTimeNumbers> expanded = {};
-  bool never_run = false;  // its shapes are looked at: what reads of nothing may have any elements
+  bool never_run = false;  // only shapes are read: an operator on no elements may give any result
   /// The steps of recurrent operators are one loop (ops/recurrence.cpp), not nodes for each.
   bool loops_over_steps = false;
   bool is_stage = false;  // it counts what it finds, and other stages read that part

@@ -37,7 +37,7 @@ static std::string window_text(const OpCall& call, std::span<const int64_t> kern
   return text;
 }
 
-// "2d", and where images are [n, c, h, w] what --op calls them.
+// Returns "2d", or "2d_nchw", as --op calls images of [n, c, h, w].
 static std::string rank_text(const OpCall& call) {
   return std::to_string(call.rank(0) - 2) + (channels_last(call) ? "d" : "d_nchw");
 }
@@ -87,7 +87,7 @@ static std::string anchor_name(const OpCall& call) {
   return (shown.empty() ? lower_case(op) : std::string(shown)) + " " + data;
 }
 
-// What an element-wise node adds to an anchor's name.
+// Returns the suffix that an element-wise node adds to an anchor's name.
 static std::string suffix(const Graph& graph, const Node& node, const std::string& so_far) {
   if (node.op != "Add") return lower_case(node.op);
   const OpCall call{graph, node};
@@ -97,7 +97,7 @@ static std::string suffix(const Graph& graph, const Node& node, const std::strin
   return whole && !constant ? "residual" : "add";
 }
 
-// An anchor with what follows it, up to the next one.
+// Returns the name of an anchor with the nodes after it, up to the next anchor.
 static std::string anchored_name(const Graph& graph, std::span<const Node* const> nodes) {
   const OpCall call{graph, *nodes[0]};
   std::string text = anchor_name(call);
@@ -138,7 +138,7 @@ std::string group_name(const Graph& graph, std::span<const Node* const> nodes) {
 std::string operator_name(const std::string& name, const std::string& key) {
   static constexpr const char* kOptions[] = {
       "", " bits=16 exponent=8", " bits=16", " bits=19", " bits=8"};
-  const size_t end = std::min(name.find(" +"), name.size());  // of the anchor
+  const size_t end = std::min(name.find(" +"), name.size());  // end of the anchor's name
   for (const char* options : kOptions) {
     const std::string text = name.substr(0, end) + options + name.substr(end);
     const Result<ComputeDag> dag = parse_operator(text);

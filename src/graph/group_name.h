@@ -1,4 +1,4 @@
-// What people call a group: "conv2d 1x56x56x64 3x3 s1 -> 64 +bias +relu".
+// The readable name of a group: "conv2d 1x56x56x64 3x3 s1 -> 64 +bias +relu".
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace pruner {
 
-/// The name of the kernel of `nodes`, in order: each anchor with what follows it.
+/// Returns the name of the kernel of `nodes`, in order: each anchor with the nodes after it.
 std::string group_name(const Graph& graph, std::span<const Node* const> nodes);
-/// A group's name as `--op` takes it: what the workload key says besides is added, such as bits=16;
-/// where `--op` would take the name for another task, " ..." follows, which it refuses.
+/// Returns a group's name as `--op` takes it, with the workload key's options, such as bits=16. If
+/// `--op` would take the name for another task, " ..." is appended, which `--op` refuses.
 std::string operator_name(const std::string& name, const std::string& key);
 
 }  // namespace pruner

@@ -1,6 +1,6 @@
-// What the imports of one network at several shapes share. A range of shapes is checked by hundreds
-// of imports, all of the same weights; with a cache each import is what it is without, and its
-// weights lie in the memory of the first one's.
+// The cache that the imports of one network at several shapes share. A range of shapes is checked
+// by hundreds of imports of the same weights. A cache changes no import, but the weights of all
+// imports lie in the memory of the first import.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ struct ParsedModels {
       by_file;  // path, and whether its nodes are numbered
 };
 
-/// Of one network: NetworkOptions::cache. Several threads may import at once.
+/// The cache of one network (NetworkOptions::cache). Several threads may import at once.
 struct ImportCache {
   ParsedModels models;
   WeightDraws draws;

@@ -72,10 +72,10 @@ GraphElements::Made& GraphElements::made(ValueId id, size_t requested) {
   value = std::make_unique<Made>();
   value->call = lower_call({graph_, *node, place});
   value->stage = value->call.dag.outputs().front();
-  double reads = static_cast<double>(requested);  // of an input, at most
+  double reads = static_cast<double>(requested);  // most reads of one input
   for (const Stage& stage : value->call.dag.stages)
     for (const Iterator& axis : stage.reduce_axes) reads *= static_cast<double>(axis.extent);
-  constexpr double kMost = 0.25;  // of an input's elements: then it is computed whole
+  constexpr double kMost = 0.25;  // share of an input's elements from which all are computed
   std::vector<const Tensor*> tensors;
   for (const ValueId input : value->call.inputs) {
     const auto elements = static_cast<double>(element_count(graph_[input].shape));

@@ -1,4 +1,4 @@
-// Which of two answers a quantized network gives where they differ, as --numerics names it.
+// The results that a quantized network gives if ONNX and ONNX Runtime differ (--numerics).
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 
 namespace pruner {
 
-/// Whose results a quantized network has. kOnnx: each operator between Dequantize and Quantize
-/// computes in float32 and rounds as ONNX defines it. kOnnxRuntime: such operators become the ones
-/// that ONNX Runtime's optimizer makes, which round in another order.
+/// The definition of a quantized network's results. kOnnx: each operator between Dequantize and
+/// Quantize computes in float32 and rounds as ONNX defines it. kOnnxRuntime: these operators become
+/// those that ONNX Runtime's optimizer makes, which round in another order.
 enum class Numerics : uint8_t { kOnnx, kOnnxRuntime };
 
 /// A value of --numerics.

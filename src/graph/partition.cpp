@@ -15,7 +15,7 @@
 
 namespace pruner {
 
-// What `--op` calls an input of this role, so that its records serve here.
+// Returns the name that `--op` gives an input of this role, so that records of `--op` serve here.
 static std::string placeholder_name(const OpCall& call, size_t i, bool in_epilogue) {
   static const std::map<std::string, std::vector<const char*>> kNames = {
       {"Conv", {"data", "weight", "bias"}},
@@ -204,7 +204,7 @@ Storage Partition::storage_of(ValueId id) const {
   return storage;
 }
 
-// What a computed value is another shape of is computed, too: a kernel makes that one.
+// Marks the value that a computed view shows in another shape as computed, too: a kernel makes it.
 static void compute_sources(Graph& graph) {
   if (graph.hints == nullptr || graph.hints->computed.empty()) return;
   RangeHints hints = *graph.hints;

@@ -27,8 +27,8 @@ struct Group {
   bool complex = false;  // has a reduction (Ansor: only these are tuned)
   std::vector<ValueId> inputs;
   ValueId output;
-  const Routine* routine = nullptr;  // what runs instead of a kernel of the DAG, which is empty
-  int64_t workspace_bytes = 0;       // that the routine needs
+  const Routine* routine = nullptr;  // function that runs instead of a kernel; the DAG is empty
+  int64_t workspace_bytes = 0;       // size of the routine's workspace
   std::vector<int64_t> index_extents = {};  // Routine::index_extents; empty: it has none
   std::vector<std::string> nodes = {};      // names of the graph's nodes that it computes
   std::vector<size_t> node_numbers = {};    // places of the same nodes in Partition::graph
@@ -39,22 +39,22 @@ std::string routine_key(const Routine& routine,
                         std::span<const int64_t> parameters,
                         std::span<const int64_t> index_extents);
 
-/// A value as the executor sees it: what a reshape makes is another view of `alias_of`'s bytes, and
-/// what is joined in place is a slice of another.
+/// A value as the executor sees it: the output of a reshape is another view of `alias_of`'s bytes,
+/// and a part that is joined in place is a slice of the whole.
 struct PlannedValue {
   std::string name;
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;
   std::optional<Tensor> constant;
   ValueId alias_of;                  // invalid: has bytes of its own, or is a slice
-  std::optional<Slice> slice = {};   // has a part of another's bytes
-  std::vector<ValueId> joined = {};  // no group makes it: its parts
+  std::optional<Slice> slice = {};   // part of another value's bytes
+  std::vector<ValueId> joined = {};  // parts, if no group makes the value
 };
 
-/// Where a value's elements lie: row-major in a tensor of `shape`, from element `first` on.
+/// The place of a value's elements: row-major in a tensor of `shape`, from element `first` on.
 struct Storage {
-  ValueId owner;               // has bytes of its own
-  std::vector<int64_t> shape;  // the owner's, where the value is a slice of it; else the value's
+  ValueId owner;               // value with bytes of its own
+  std::vector<int64_t> shape;  // the owner's if the value is a slice of the owner, else the value's
   int64_t first = 0;
 };
 
@@ -66,9 +66,9 @@ struct Partition {
   std::vector<ValueId> inputs;  // in the model's own layout (NCHW as imported)
   std::vector<ValueId> outputs;
   std::vector<State> states = {};
-  Numerics numerics = Numerics::kOnnx;  // of its quantized operators
-  /// The graph that was cut, after the passes: what the groups have to compute. Null of an operator
-  /// that is no network.
+  Numerics numerics = Numerics::kOnnx;  // numerics of the quantized operators
+  /// The graph that was cut, after the passes, which the groups have to compute. Null if the
+  /// partition is an operator, not a network.
   std::shared_ptr<const Graph> graph = {};
 
   const PlannedValue& operator[](ValueId id) const { return values[id.value]; }
@@ -87,8 +87,8 @@ struct WeightedTask {
   int weight = 0;  // number of groups
 };
 
-/// What a module can run: a network, or forms of it that share weights, and states by their names,
-/// as the prefill and the decoding of a language model.
+/// A network that a module can run. Several phases are forms of one network that share weights, and
+/// states by their names, such as the prefill and the decoding of a language model.
 struct Phase {
   std::string name;
   Partition partition;                               // at the greatest shape
@@ -96,16 +96,16 @@ struct Phase {
   /// Makes the graph anew from what the user gave, before any pass, at extents of the symbols: what
   /// the module has to compute. Missing: the partition's graph, or of an operator its DAG, says it.
   std::function<Result<Graph>(const std::vector<int64_t>& extents)> graph_at = {};
-  /// Of the first phase: it and the others are its stages. Null: each can be run by itself.
+  /// The pipeline whose stages are all phases, in the first phase. Null: each phase can run alone.
   std::shared_ptr<const Pipeline> pipeline = {};
 };
 
-/// What is tuned and compiled: a network, or one operator or DAG; several operators are tuned only.
+/// A network, or one operator or DAG, to tune and compile. Several operators are tuned only.
 struct Source {
-  std::string name;           // for files: "resnet_50", "matmul_512_512_512"
-  bool network = false;       // else one operator or DAG
-  std::vector<Phase> phases;  // at least one; of operators: the first one's, of one group
-  std::vector<WeightedTask> tasks = {};  // of all phases
+  std::string name;           // name in file names: "resnet_50", "matmul_512_512_512"
+  bool network = false;       // false: one operator or DAG
+  std::vector<Phase> phases;  // at least one; several operators have the first one's, of one group
+  std::vector<WeightedTask> tasks = {};  // tasks of all phases
 
   const Partition& partition() const { return phases.front().partition; }
 };
@@ -129,10 +129,10 @@ struct ImportPart {
     DType dtype = DType::kFloat32;
     std::vector<int64_t> shape;
   };
-  std::map<std::string, Given> given;  // what is not computed, but taken as an input
-  std::set<std::string> wanted;        // what is computed
-  /// Whether an If takes its first branch, by its name; its condition, which is not read, says the
-  /// same.
+  std::map<std::string, Given> given;  // values that are inputs, not computed
+  std::set<std::string> wanted;        // values that are computed
+  /// Whether each If, by its name, takes its first branch. The If's condition says the same and is
+  /// not read.
   std::map<std::string, bool> branches = {};
 };
 
@@ -140,15 +140,15 @@ struct ImportPart {
 struct NetworkOptions {
   int64_t batch_size = 1;
   int64_t image_size = 0, sequence_length = 0;  // 0: the network's usual one
-  int64_t cache_length = 0;        // of a built-in decoder: positions that its states have room for
+  int64_t cache_length = 0;        // positions that the states of a built-in decoder have room for
   bool weights_as_inputs = false;  // built-in networks: draws none, for shapes alone
   bool number_nodes = false;       // ONNX files: names the nodes of the main graph "#0", "#1", ...
   bool loops_over_steps = false;   // Graph::loops_over_steps
   std::map<std::string, std::vector<int64_t>> input_shapes;  // --input-shapes name:1x3x224x224,...
-  std::map<std::string, int64_t> dims = {};  // --dim name=extent: of an ONNX file's dim_params
+  std::map<std::string, int64_t> dims = {};  // --dim name=extent: an ONNX file's dim_params
   std::map<std::string, GivenConstant> constants = {};  // --constant name=...
-  std::shared_ptr<ImportCache> cache = {};  // of imports of one network; null: they share nothing
-  /// Extents of what the data decide; null: only an output can be of such an extent.
+  std::shared_ptr<ImportCache> cache = {};  // shared by a network's imports; null: not shared
+  /// Extents that the data decide; null: only an output can have an extent that the data decide.
   std::shared_ptr<const FoundExtents> found = {};
   std::shared_ptr<const ImportPart> part = {};  // null: the whole network
 };
@@ -167,8 +167,9 @@ struct NodeSurvey {
   std::vector<UnsupportedNode> unsupported;
   std::vector<int64_t> found;  // nodes whose outputs have extents that the data say at run time
 };
-/// Every node that cannot be compiled, with the reason. What one makes is taken to be as the file
-/// declares it; where it does not, those that read it cannot be read either. Errors: of the file.
+/// Returns every node that cannot be compiled, with the reason. The output of such a node is taken
+/// to be as the file declares it; if the file does not declare the output, its readers cannot be
+/// read either. Errors: of the file.
 Result<NodeSurvey> survey_onnx(const std::string& path, const NetworkOptions& options);
 
 /// A kernel of a file's network that was imported with `number_nodes`, and what is to be said of
@@ -178,9 +179,9 @@ struct NotedKernel {
   std::string note;                // "task 3: conv2d ..."
 };
 /// Writes the model of the file at `path` to `to` with the notes of the kernels that compute a node
-/// in the node's doc_string, a line each; all else stays as it is. Of a node in no kernel it says
-/// so, or with which one it was folded. Errors: tensors of the model lie in files beside it, and
-/// `to` is in another folder.
+/// in the node's doc_string, a line each; all else stays as it is. The doc_string of a node in
+/// no kernel says so, or names the kernel into which the node was folded. Errors: tensors of the
+/// model lie in files beside it, and `to` is in another folder.
 Result<Unit> annotate_onnx(const std::string& path,
                            std::span<const NotedKernel> kernels,
                            const std::string& to);

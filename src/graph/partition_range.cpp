@@ -19,14 +19,15 @@
 namespace pruner {
 namespace {
 
-constexpr int kPoints = 8;  // of a symbol
-// Shapes of a box that formulas are made of all of; stages behind what is found are small.
+constexpr int kPoints = 8;  // extents that are sampled for each symbol
+// The most shapes of a box whose formulas are made of all shapes; stages behind found values are
+// small.
 constexpr int64_t kFewShapes = 12, kFewFoundShapes = 64;
-constexpr int kMostRounds = 40;       // in which formulas are found anew
-constexpr int kMostAttempts = 24;     // with other hints
+constexpr int kMostRounds = 40;       // rounds in which formulas are found anew
+constexpr int kMostAttempts = 24;     // attempts with other hints
 constexpr int64_t kMostLiteral = 16;  // elements of a constant that stands in the code
 
-/// What differs in more than numbers; empty: nothing.
+/// Returns how two partitions differ in more than numbers; empty if only numbers differ.
 std::string difference(const Partition& a, const Partition& b) {
   if (a.groups.size() != b.groups.size())
     return fmt::format("there are {} kernels and {}", a.groups.size(), b.groups.size());
@@ -164,7 +165,7 @@ std::vector<int64_t> parameters_at(const PartitionRange& range,
                                            : evaluate_formulas(varying->second, values);
 }
 
-/// The same of a range at one shape, by its formulas.
+/// The fingerprint of a range at one shape, by the range's formulas.
 class RangeFingerprint {
  public:
   explicit RangeFingerprint(const PartitionRange& range) : range_(range) {
@@ -180,7 +181,7 @@ class RangeFingerprint {
     }
   }
 
-  /// Of the network at one shape as it was imported.
+  /// Returns the fingerprint of the network as it was imported at one shape.
   uint64_t of(const Partition& at) const { return fingerprint(at, numbers_); }
 
   uint64_t at(const SymbolValues& values) const {
@@ -413,7 +414,7 @@ class Ranges {
   Ranges(std::span<const Symbol> symbols, const PartitionAt& at)
       : symbols_(symbols), shapes_(symbols, at) {}
 
-  /// Of all shapes that were looked at.
+  /// Returns the formulas of the input shapes, found from all shapes that were looked at.
   Result<std::vector<std::vector<Expr>>> input_shapes() {
     std::vector<SymbolValues> points;
     for (const auto& [values, partition] : shapes_.all()) points.push_back(values);
@@ -445,7 +446,7 @@ class Ranges {
   }
 
  private:
-  /// The box as one range, or what of it is one and the rest, symbol after symbol.
+  /// Covers the box with one range, or a part of the box with one and then the rest, by symbols.
   Result<Unit> cover(const SymbolBox& box) {
     if (ranges_.size() > kMostRanges) return Unit{};
     const Result<const Partition*> at_largest = shapes_.at(box.max);
@@ -476,8 +477,8 @@ class Ranges {
     return std::ranges::find(values, 0) != values.end();
   }
 
-  /// A box in which a symbol is 0 and that is no network at its greatest shape: that of another
-  /// symbol may have to be 0, too. What is left has no range, as what cannot be.
+  /// Covers a box in which a symbol may be 0 and whose greatest shape is no network: another symbol
+  /// may have to be 0, too. Shapes that are no network are left without a range.
   Result<Unit> cover_without(const SymbolBox& box) {
     for (size_t s = 0; s < box.min.size(); ++s) {
       if (box.min[s] > 0 || box.max[s] == 0) continue;
@@ -555,7 +556,7 @@ class Ranges {
                  print(symbols_, points.back()));
   }
 
-  /// Notes them all; the error names the first. `where` is the end of it.
+  /// Notes all varying constants; the error names the first constant and ends with `where`.
   Result<Unit> none_varies(const Varying& varying, std::string_view where) {
     varying_.insert(varying.begin(), varying.end());
     if (varying.empty()) return Unit{};
@@ -723,7 +724,7 @@ std::optional<RangeHints> further(RangeHints hints, const std::map<std::string, 
 Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols,
                                      const HintedPartitionAt& at) {
   std::shared_ptr<const RangeHints> hints;
-  std::optional<Error> first;  // which says more of the network than of the hints
+  std::optional<Error> first;  // first error, which says more of the network than of the hints
   for (int attempt = 0;; ++attempt) {
     const PartitionAt hinted = [at, hints](const SymbolValues& values) {
       return at(values, hints);

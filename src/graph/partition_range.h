@@ -16,11 +16,11 @@ namespace pruner {
 /// A network for all shapes of a box of symbols.
 struct PartitionRange {
   SymbolBox box;
-  /// At the greatest shape, with the constants. One that has fewer elements at other shapes is
-  /// there the box of it that begins with its first one.
+  /// The network at the greatest shape, with the constants. A constant that has fewer elements at
+  /// another shape is there the box that begins with its first element.
   Partition largest;
-  std::vector<std::vector<Expr>> shapes;  // of each value; variable i is symbol i
-  std::vector<DagRange> dags;             // one a group; of a routine's without stages
+  std::vector<std::vector<Expr>> shapes;  // shape of each value; variable i is symbol i
+  std::vector<DagRange> dags;             // one per group; a routine's has no stages
   /// The parameters of routines that are not the same at every shape, and outputs that are a few
   /// integers, by the value that has them at the greatest shape: a formula for each number.
   std::map<ValueId, std::vector<Expr>> parameters = {};
@@ -39,18 +39,18 @@ using PartitionAt = std::function<Result<Partition>(const SymbolValues& values)>
 struct NetworkRanges {
   std::vector<Symbol> symbols;
   std::vector<PartitionRange> ranges;                // the first has the greatest shape
-  std::vector<std::vector<Expr>> input_shapes = {};  // of all of them; variable i is symbol i
-  PartitionAt at = {};                               // for checks; may be missing
+  std::vector<std::vector<Expr>> input_shapes = {};  // over all ranges; variable i is symbol i
+  PartitionAt at = {};                               // partition for checks; may be missing
 };
 
-/// The network over all shapes of the symbols: as few ranges as there are structures. Shapes at
-/// which the structure is one of a kind, as at a length of one, are a range each; where there are
-/// more than kMostRanges, and a symbol says which extents matter, those shapes alone are. Where a
-/// constant has other values at other shapes, or shapes differ in what has nothing to do, all are
-/// made anew with hints to keep it. Formulas
-/// are found from some shapes and compared with the network made at each of checked_shapes(); where
-/// one is wrong, it is found again from more shapes. Errors: of an import; what differs from shape
-/// to shape, where that is none of these; a number that no formula gives at every shape.
+/// Returns the network over all shapes of the symbols, in as few ranges as there are structures.
+/// Shapes at which the structure is one of a kind, as at a length of one, are a range each. If
+/// there are more than kMostRanges, and a symbol says which extents matter, only those shapes are
+/// ranges. If a constant has other values at other shapes, or shapes differ in nodes that do
+/// nothing, all ranges are made anew with hints to keep the constant or the nodes. Formulas from
+/// some shapes are compared with the network made at each of checked_shapes(); a wrong formula
+/// is found again from more shapes. Errors: of an import; another difference from shape to shape; a
+/// number that no formula gives at every shape.
 Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols,
                                      const HintedPartitionAt& at);
 inline constexpr size_t kMostRanges = 16;
@@ -58,8 +58,8 @@ inline constexpr size_t kMostRanges = 16;
 /// The distinct extents of a range's values that are more than a number or a symbol.
 std::vector<Expr> extents_of(const PartitionRange& range);
 
-/// The network at one shape of a range as its formulas say, as far as `groups` need it. Values of
-/// others keep the greatest shape.
+/// Returns the network at one shape of a range by the range's formulas, as far as `groups` need it.
+/// The DAGs of other groups keep the greatest shape.
 Partition partition_at(const PartitionRange& range,
                        const std::vector<size_t>& groups,
                        const SymbolValues& shape);

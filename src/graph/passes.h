@@ -17,7 +17,7 @@ struct PassOptions {
   Precision precision = Precision::kFloat32;
   Numerics numerics = Numerics::kOnnx;
 
-  /// The type that products are to be of, where the target multiplies it; none: float32.
+  /// Returns the type that products are to have, if the target multiplies it; nullopt: float32.
   std::optional<DType> narrow_type() const {
     const PrecisionRow& row = row_of(precision);
     const bool narrow = is_narrow_float(row.type) && row.support(target) != Support::kNone;
@@ -39,28 +39,28 @@ Graph always(Graph graph, const PassOptions&) {
   return pass(std::move(graph));
 }
 
-Graph keep_codes(Graph graph);       // of weights of few bits, where few rows are multiplied
-Graph simplify(Graph graph);         // many spellings to one: Squeeze to Reshape, Split to Slices
-Graph fold_constants(Graph graph);   // nodes of constants become constants
-Graph fuse_layernorm(Graph graph);   // and RMS norm: their nodes become one
-Graph fold_batch_norm(Graph graph);  // into the convolution before it, else one multiply and add
-Graph tabulate(Graph graph);         // functions of one byte that take long, into tables
-Graph crop_kernels(Graph graph);     // to the taps that read data, not padding alone
-Graph split_kernels(Graph graph);    // into taps, where much of what they read is padding
-Graph combine_matmuls(Graph graph, const PassOptions& options);  // of one value, as in attention
-Graph sink_transposes(Graph graph);                              // transposes move down and cancel
-Graph channels_last(Graph graph, const PassOptions& options);    // windows, between two transposes
-Graph fuse_attention(Graph graph, const PassOptions& options);   // of heads: one kernel
-Graph run_quantized(Graph graph, const PassOptions& options);    // on integers, between bytes
-Graph widen_floats(Graph graph, const PassOptions& options);     // those of 16 bits, to float32
-Graph match_signs(Graph graph, const PassOptions& options);      // of bytes, for units
-Graph join_taps(Graph graph, const PassOptions& options);        // of few channels, for units
-Graph remove_dead(Graph graph);                                  // what no output needs
-Graph update_states(Graph graph);                                // in place, row by row
-Graph place_concats(Graph graph);                                // marks those that need no copy
+Graph keep_codes(Graph graph);       // keeps few-bit weights as codes if few rows are multiplied
+Graph simplify(Graph graph);         // unifies spellings: Squeeze to Reshape, Split to Slices
+Graph fold_constants(Graph graph);   // turns nodes of constants into constants
+Graph fuse_layernorm(Graph graph);   // turns the nodes of a layer norm or RMS norm into one
+Graph fold_batch_norm(Graph graph);  // folds into the convolution, else one multiply and add
+Graph tabulate(Graph graph);         // turns functions of one byte that take long into tables
+Graph crop_kernels(Graph graph);     // keeps the taps that read data, not padding alone
+Graph split_kernels(Graph graph);    // splits kernels into taps if much of the input is padding
+Graph combine_matmuls(Graph graph, const PassOptions& options);  // joins products of a value (QKV)
+Graph sink_transposes(Graph graph);                              // moves transposes down to cancel
+Graph channels_last(Graph graph, const PassOptions& options);    // puts transposes around windows
+Graph fuse_attention(Graph graph, const PassOptions& options);   // fuses heads into one kernel
+Graph run_quantized(Graph graph, const PassOptions& options);    // runs on integers between bytes
+Graph widen_floats(Graph graph, const PassOptions& options);     // turns 16-bit floats to float32
+Graph match_signs(Graph graph, const PassOptions& options);      // matches bytes' signs for units
+Graph join_taps(Graph graph, const PassOptions& options);        // joins few-channel taps for units
+Graph remove_dead(Graph graph);                                  // drops nodes no output needs
+Graph update_states(Graph graph);                                // updates in place, row by row
+Graph place_concats(Graph graph);                                // marks Concats that need no copy
 Graph fuse(Graph graph, const PassOptions& options);             // numbers the groups
-Graph narrow_floats(Graph graph, const PassOptions& options);    // what units read as bfloat16
-Graph round_factors(Graph graph, const PassOptions& options);    // of float32, to tf32
+Graph narrow_floats(Graph graph, const PassOptions& options);    // stores factors as bf16 or f16
+Graph round_factors(Graph graph, const PassOptions& options);    // rounds float32 factors to tf32
 
 inline constexpr GraphPass kGraphPasses[] = {
     {"run_quantized", run_quantized},
@@ -87,7 +87,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"round_factors", round_factors},
 };
 
-/// Runs those of the target's backend; `after` sees the graph after each (--print=graph
+/// Runs the passes of the target's backend; `after` sees the graph after each pass (--print=graph
 /// --after=<pass>).
 Graph run_graph_passes(Graph graph,
                        const PassOptions& options = {},

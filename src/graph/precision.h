@@ -1,4 +1,4 @@
-// What contractions of a network multiply, as --precision names it, and which targets can.
+// The types that contractions multiply, as --precision names them, and which targets can.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace pruner {
 
-/// What contractions of a network multiply; kInt8: what of a quantized network does.
+/// The type that a network's contractions multiply; kInt8: a quantized network's contractions.
 enum class Precision : uint8_t { kFloat32, kTf32, kBFloat16, kFloat16, kInt8 };
 
 /// How a target multiplies numbers of a type: with code that is slower than it has to be for it, or
@@ -23,10 +23,10 @@ constexpr Support unit_if(bool there, Support otherwise = Support::kNone) {
 struct PrecisionRow {
   Precision precision;
   std::string_view text;
-  DType type;  // of the factors in memory
+  DType type;  // type of the factors in memory
   Support (*support)(const Target&);
 };
-/// In the order in which `auto` takes what has a unit.
+/// The rows stand in the order in which `auto` takes the first type that has a unit.
 inline constexpr PrecisionRow kPrecisions[] = {
     {Precision::kBFloat16,
      "bf16",
@@ -43,13 +43,13 @@ inline constexpr PrecisionRow kPrecisions[] = {
        return unit_if(t.gpu.tensor_rates.f16_f32 > 0,
                       t.backend == Backend::kCuda ? Support::kScalar : Support::kNone);
      }},
-    // Of float32 in memory, rounded where they are multiplied.
+    // Factors are float32 in memory and rounded where they are multiplied.
     {Precision::kTf32,
      "tf32",
      DType::kFloat32,
      [](const Target& t) { return unit_if(t.is_gpu() && t.gpu.tensor_rates.tf32 > 0); }},
     {Precision::kFloat32, "f32", DType::kFloat32, [](const Target&) { return Support::kUnit; }},
-    // Of quantized networks alone. On CPUs these run on integers whatever is asked for.
+    // Only quantized networks multiply int8. On CPUs they run on integers at any --precision.
     {Precision::kInt8,
      "int8",
      DType::kInt8,

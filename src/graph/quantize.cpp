@@ -18,7 +18,7 @@ bool is_among(std::string_view op, std::initializer_list<std::string_view> ops) 
 
 bool is_contraction(const Node& node) { return is_among(node.op, {"Conv", "Gemm", "MatMul"}); }
 bool is_clip(const Node& node) { return is_among(node.op, {"Clip", "Relu"}); }
-// Their result has the steps of their data.
+// Whether the node's result has the steps of its data.
 bool moves(const Node& node) {
   return is_among(node.op, {"DepthToSpace", "MaxPool", "Reshape", "Slice", "Transpose"});
 }
@@ -26,12 +26,12 @@ bool combines(const Node& node) {
   return is_among(node.op, {"Add", "AveragePool", "Concat", "GlobalAveragePool"});
 }
 
-/// Which values of a network become bytes.
+/// Decides which values of a network become bytes.
 class Plan {
  public:
   explicit Plan(const Graph& graph);
 
-  /// The value whose steps a value has; invalid: it stays as it is.
+  /// Returns the value whose steps a value has; invalid: the value stays as it is.
   ValueId root(ValueId id) const { return id.valid() ? root_[slot(id)] : id; }
   /// The dimension of a contraction's weight that its outputs are; none where it is no constant.
   std::optional<size_t> output_axis(const Node& node) const;
@@ -47,8 +47,8 @@ class Plan {
   ValueId end_of_clips(const Node& node) const;
 
   const Graph& graph_;
-  std::vector<ValueId> root_;                      // by value
-  std::vector<std::vector<const Node*>> readers_;  // by value; null: an output of the network
+  std::vector<ValueId> root_;                      // root of each value
+  std::vector<std::vector<const Node*>> readers_;  // nodes by value; null: the network's output
 };
 
 std::optional<size_t> Plan::output_axis(const Node& node) const {
@@ -90,7 +90,8 @@ Plan::Plan(const Graph& graph)
   }
 }
 
-// What a node makes, behind the Relu or Clip that is its only reader.
+// Returns the last value of a chain: the node's output, then the output of each Relu or Clip that
+// is the only reader of the value before.
 ValueId Plan::end_of_clips(const Node& node) const {
   ValueId end = node.outputs[0];
   while (readers_[slot(end)].size() == 1 && readers_[slot(end)][0] != nullptr &&
@@ -121,8 +122,8 @@ class Writer {
   ValueId bias(ValueId id, double data_scale, ValueId weight_scales);
 
   Graph graph_;
-  std::map<ValueId, Steps> steps_;                                             // by root
-  std::map<ValueId, ValueId> dequantized_;                                     // by value
+  std::map<ValueId, Steps> steps_;                                             // one per root
+  std::map<ValueId, ValueId> dequantized_;                                     // one per value
   std::map<std::pair<ValueId, size_t>, std::pair<ValueId, ValueId>> weights_;  // with their scales
 };
 
@@ -156,7 +157,7 @@ ValueId Writer::add_constant(const std::string& name, Tensor tensor) {
   return id;
 }
 
-// As ONNX writes the operator, which for us is a function.
+// Adds an operator in the form that ONNX has; in our graphs the operator is a function.
 ValueId Writer::add_node(const char* op, std::vector<ValueId> inputs, DType dtype, int64_t axis) {
   const std::string name = graph_[inputs[0]].name + "_" + op;
   const ValueId out = add_value(name, dtype, graph_[inputs[0]].shape);
@@ -203,7 +204,7 @@ ValueId Writer::weight(ValueId id, size_t axis) {
   return it->second.first;
 }
 
-// In steps of the products; as it is where int32 does not hold these.
+// Quantizes a bias in steps of the products; returns the bias itself if int32 cannot hold them.
 ValueId Writer::bias(ValueId id, double data_scale, ValueId weight_scales) {
   constexpr double kMost = 2147483647;
   const Tensor real = *graph_[id].constant, of_weight = *graph_[weight_scales].constant;

@@ -12,7 +12,7 @@ namespace pruner {
 /// Whether a network converts to or from steps, or adds up products of integers.
 bool is_quantized(const Graph& graph);
 
-/// What a value was found to lie between.
+/// The least and the greatest element that a value was found to have.
 struct ValueRange {
   double low = 0, high = 0;
 };

@@ -112,8 +112,8 @@ Graph Rewriter::finish() {
   std::vector<bool> named(graph_.values.size(), false);
   for (const ValueId input : graph_.inputs) named[slot(input)] = true;
   for (const ValueId output : graph_.outputs) named[slot(output)] = true;
-  // What stands for an output takes its name. A value that has a name to keep (an input, another
-  // output) cannot: an Identity makes the output of it.
+  // The value that stands for an output takes the output's name. A value that has a name to keep
+  // (an input, another output) cannot: an Identity makes the output of the value.
   for (ValueId& output : graph_.outputs) {
     const ValueId now = current(output);
     if (now == output) continue;

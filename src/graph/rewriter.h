@@ -39,7 +39,7 @@ class Rewriter {
   ValueId add_reshape(ValueId input, std::span<const int64_t> shape);
   ValueId add_transpose(ValueId input, std::span<const int64_t> order);
 
-  /// From now on `now` stands for `old`.
+  /// Makes `now` stand for `old` from now on.
   void replace(ValueId old, ValueId now);
 
   /// The new graph.
@@ -47,9 +47,9 @@ class Rewriter {
 
  private:
   Graph graph_;
-  std::vector<ValueId> current_;  // by old value
-  std::vector<int> producer_;     // by value: index into graph_.nodes, or -1
-  std::vector<int> uses_;         // by old value
+  std::vector<ValueId> current_;  // current value of each old value
+  std::vector<int> producer_;     // index into graph_.nodes of each value's node, or -1
+  std::vector<int> uses_;         // number of uses of each old value
 };
 
 }  // namespace pruner

@@ -7,7 +7,7 @@ namespace pruner {
 
 constexpr int64_t kWidestHead = 256;
 constexpr int64_t kFewestRows = 16;
-constexpr size_t kMostNodes = 16;  // of a rotation; the usual ones have 6 to 12
+constexpr size_t kMostNodes = 16;  // nodes of a rotation; usual rotations have 6 to 12
 
 Readers readers_of(const Graph& graph) {
   Readers readers(graph.values.size());

@@ -9,8 +9,8 @@
 
 namespace pruner {
 
-/// By value: the nodes that read it, ascending, each once; an output of the graph is read by a node
-/// after the last one, too.
+/// The nodes that read each value, ascending, each once. An output of the graph has one more
+/// reader, numbered after the last node.
 using Readers = std::vector<std::vector<size_t>>;
 Readers readers_of(const Graph& graph);
 

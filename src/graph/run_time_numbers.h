@@ -18,15 +18,15 @@ struct RunTimeNumbers {
     bool known = false;  // it follows from constants and shapes
     friend bool operator==(const Element&, const Element&) = default;
   };
-  std::string op;                   // the node's
-  std::vector<Element> elements;    // of a Slice: starts, then ends; of a Loop: its trip count
-  std::vector<int64_t> axes = {};   // of a Slice or Resize: of each start and size
-  std::vector<int64_t> steps = {};  // of a Slice
-  bool data_vary = false;           // of a Slice: its input's extents are not known
-  int64_t rank = 0;                 // of a Resize: its input's
-  bool has_condition = false;       // of a Loop: whether to begin is computed at run time
-  bool counts_rounds = false;       // of a Loop: so is whether to go on
-  bool own_trips = false;  // of a Loop: its trip count is a symbol, even where extents say it
+  std::string op;                   // operator of the node
+  std::vector<Element> elements;    // a Slice's starts, then ends; a Loop's trip count
+  std::vector<int64_t> axes = {};   // axis of each start of a Slice or size of a Resize
+  std::vector<int64_t> steps = {};  // steps of a Slice
+  bool data_vary = false;           // whether the extents of a Slice's input are unknown
+  int64_t rank = 0;                 // rank of a Resize's input
+  bool has_condition = false;       // whether a Loop's first condition is computed at run time
+  bool counts_rounds = false;       // whether a Loop's later conditions are computed at run time
+  bool own_trips = false;  // whether a Loop's trip count is a symbol even if extents say it
   friend bool operator==(const RunTimeNumbers&, const RunTimeNumbers&) = default;
 };
 

@@ -5,7 +5,7 @@
 namespace pruner {
 namespace {
 
-// What `*` stands for where `name` fits the pattern; nothing where it does not.
+// Returns the text that `*` stands for if `name` fits the pattern; nullopt if it does not.
 std::optional<std::string> matched(std::string_view pattern, std::string_view name) {
   const size_t star = pattern.find('*');
   if (star == std::string_view::npos)

@@ -1,4 +1,4 @@
-// Which values of a graph are read by an operator that jumps, such as Floor or a comparison. A
+// Finds the values that are read by an operator that jumps, such as Floor or a comparison. A
 // rewrite that changes the last digit of such a value may change a result by a whole step.
 #pragma once
 

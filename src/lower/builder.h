@@ -1,5 +1,5 @@
-// What every lowering makes programs with: variables with their ranges, and index arithmetic that
-// is simplified by them.
+// Parts that every lowering makes programs with: variables with their ranges, and index arithmetic
+// that is simplified by the ranges.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ class ProgramParts {
     return program_.add_var(name + std::to_string(program_.var_names.size()), range);
   }
   Expr var(VarId id) const { return program_.var(id); }
-  /// Of a spatial or, after those, a reduce axis.
+  /// Returns the name of a spatial axis or, after the spatial axes, of a reduce axis.
   static const std::string& iterator_name(const Stage& stage, int axis) {
     const size_t spatial = stage.axes.size(), a = static_cast<size_t>(axis);
     return a < spatial ? stage.axes[a].name : stage.reduce_axes[a - spatial].name;
@@ -27,12 +27,12 @@ class ProgramParts {
     for (Expr& e : list) e = simple(e);
     return list;
   }
-  /// A stage's body at `values` of its iterators; `place` turns a load of a stage into one of a
-  /// buffer.
+  /// Returns a stage's body at `values` of its iterators; `place` turns a load of a stage into a
+  /// load of a buffer.
   Expr body_at(const Stage& stage,
                const std::vector<Expr>& values,
                const std::function<Expr(const Load& read, DType dtype)>& place) const;
-  /// Where the region of `id` starts that the loops of `at`, at `values`, read: themselves or
+  /// Returns the start of the region of `id` that the loops of `at`, at `values`, read: directly or
   /// through stages in between. A region that guarded reads leave is moved to lie inside the stage.
   std::vector<Expr> region_start(const LoopNest& nest,
                                  StageId id,
@@ -43,8 +43,8 @@ class ProgramParts {
   Program program_;
 
  private:
-  /// Where a region starts along each axis, and along which axes the region was moved to lie inside
-  /// its stage.
+  /// The start of a region along each axis, and whether the region was moved along the axis to lie
+  /// inside its stage.
   struct Region {
     std::vector<Expr> start;
     std::vector<bool> moved;

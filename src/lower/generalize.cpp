@@ -128,14 +128,14 @@ class Generalizer : public ExprGeneralizer {
   std::span<const Program> programs_;
 };
 
-/// What has to be the same in buffers of one place.
+/// Whether buffers of one place agree in everything that has to be the same.
 bool alike(const Buffer& a, const Buffer& b) {
   return a.name == b.name && a.dtype == b.dtype && a.shape.size() == b.shape.size() &&
          a.scope == b.scope && a.lanes == b.lanes && a.output == b.output && a.pack == b.pack &&
          a.rows == b.rows && a.box_of.empty() && b.box_of.empty();
 }
 
-/// What of programs does not stand in their statements.
+/// Returns the first difference of two programs outside of their statements; empty: none.
 std::string difference(const Program& a, const Program& b) {
   if (a.buffers.size() != b.buffers.size() || a.args != b.args) return "buffers differ in number";
   if (a.var_names.size() != b.var_names.size()) return "variables differ in number";

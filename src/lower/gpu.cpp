@@ -70,8 +70,8 @@ Stmt GpuLowering::decode(const std::vector<const NestLoop*>& loops,
   return make_stmt(Let{position, value, decode(loops, name, index, first + 1, place, inner)});
 }
 
-// What threads write together is a row whose sums they share, or a tile, or each by itself
-// elements.
+// Makes the kernel of a root. Its threads write a row together, whose sums they share, or a tile
+// together, or each thread writes elements by itself.
 Stmt GpuLowering::kernel(const NestStage& root) {
   std::vector<const NestLoop*> blocks, threads;
   int64_t grid = 1;

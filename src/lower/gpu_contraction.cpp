@@ -53,7 +53,8 @@ Stmt GpuLowering::fetch(const NestStage& operand, const NestStage& sum, const Va
   const VarId round = new_var("f", {0, rounds - 1}), lane = new_var("lane", {0, lanes - 1});
   const Expr first =
       simple((var(round) * Expr(place_.threads) + place_.thread_index) * Expr(lanes));
-  // Of the fused index. Vectors divide the last dimension of the box: the lane is added to it.
+  // `index` is the fused index. Vectors divide the last dimension of the box: the lane is added to
+  // the coordinate of that dimension.
   const bool vectors =
       is_gpu_vector(lanes, dtype_bytes(s.dtype), gpu_) && operand.extents.back() % lanes == 0;
   const Expr index = vectors ? first : first + var(lane);
@@ -97,7 +98,7 @@ Stmt GpuLowering::add_chunk(const ThreadTile& tile, const Values& chunk) {
   set_shared_places(tile, chunk);
   Point at = tile.start;
   for (size_t r = rank; r < chunk.size(); ++r) at.values[r] = chunk[r];
-  // What no shared memory holds is read where it lies, and only inside of it.
+  // An operand that no shared memory holds is read where it lies, and only inside of the operand.
   const bool direct = dag_.producers(sum.stage).size() > tile.fetched.size();
   NestStage loops = from_loop(sum, static_cast<size_t>(sum.chunk_loops));
   // Accumulators are in registers where their places are known in the code.
@@ -161,7 +162,7 @@ Stmt GpuLowering::block_tile(const NestStage& root) {
   const Stmt add = chunks(tile);
   const Stmt write = thread_loops(own, 0, kMostUnrolled, tile.start, [&](const Point& p) {
     const Values place = held_place(sum, p.dense);
-    // What the root reads of the contraction is the accumulator of the same place.
+    // The root reads the contraction from the accumulator of the same place.
     state(sum.stage) = {tile.sums, [place](const Values&) { return place; }};
     const Values point(p.values.begin(), p.values.begin() + static_cast<int64_t>(rank));
     return if_inside(inside(root.stage, point, 0, rank),

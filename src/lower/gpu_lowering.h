@@ -26,24 +26,24 @@ class GpuLowering : private ProgramParts {
 
  private:
   using Values = std::vector<Expr>;
-  /// How loads of a stage are made: of its buffer at the indices of the load, turned by `place`.
+  /// Loads of a stage become loads of its buffer, at the indices of the load turned by `place`.
   struct StageState {
     TensorId buffer;
-    std::function<Values(const Values&)> place;  // empty: as they are
+    std::function<Values(const Values&)> place;  // empty: the indices as they are
   };
   using Emit = std::function<Stmt(const Values&)>;
 
-  /// Where the thread at hand works: starts by axis, of the block and of the thread; the fused
-  /// loops' indices by -axis.
+  /// The place where the thread at hand works: starts of the block and of the thread, and the fused
+  /// loops' indices.
   struct Place {
-    Values block, thread;                                   // by axis of the root
+    Values block, thread;                                   // starts, by axis of the root
     Expr spatial = Expr(0), rows = Expr(0), row = Expr(0);  // fused; `row` counts in the block
     Expr lane = Expr(0);                                    // thread of the row
     int64_t block_rows = 1, lanes = 1;
     int64_t threads = 1;
     Expr thread_index;
   };
-  /// Values of a stage's iterators: of its own, and those that count within the thread's tile.
+  /// Values of a stage's iterators: `values` count in the stage, `dense` within the thread's tile.
   struct Point {
     Values values, dense;
   };
@@ -107,7 +107,7 @@ class GpuLowering : private ProgramParts {
 
   // ---- gpu_contraction.cpp: a block computes a tile of a contraction
 
-  /// What a thread adds up of a block's tile.
+  /// The part of a block's tile that a thread adds up.
   struct ThreadTile {
     const NestStage& sum;                   // the contraction
     std::vector<const NestStage*> fetched;  // its operands that lie in shared memory
@@ -116,8 +116,8 @@ class GpuLowering : private ProgramParts {
   };
   Stmt block_tile(const NestStage& root);
   static NestStage from_loop(const NestStage& stage, size_t first);
-  /// What a thread holds of a stage has the dimensions of which that is more than one element, at
-  /// least one (add_buffer()); `dense` counts the thread's own.
+  /// A thread's part of a stage has the dimensions in which the part is more than one element, at
+  /// least one dimension (add_buffer()). `dense` counts in the thread's own part.
   static std::vector<int64_t> held_shape(const NestStage& stage);
   static Values held_place(const NestStage& stage, const Values& dense);
   void set_shared_places(const ThreadTile& tile, const Values& chunk);
@@ -137,9 +137,9 @@ class GpuLowering : private ProgramParts {
     Fragment fragment;
     bool terms_first;
     Expr first;         // row of the warp's first matrix
-    int64_t fragments;  // of the warp
+    int64_t fragments;  // fragments of the warp
     TensorId shared = {}, registers = {};
-    /// Of a chunk, as it lies in shared memory.
+    /// Lines and width of a chunk in shared memory.
     int64_t lines() const { return fetch.extents[fetch.extents.size() - 2]; }
     int64_t width() const { return fetch.extents.back(); }
   };
@@ -149,14 +149,13 @@ class GpuLowering : private ProgramParts {
     WarpOperand a, b;
     Expr lane;
     int64_t steps, chunks, stages;
-    TensorId sums = {},
-             block_sums = {};  // in registers; in shared memory, where they go through it
+    TensorId sums = {}, block_sums = {};  // in registers; in shared memory, if sums go through it
   };
   Stmt warp_tile(const NestStage& root);
   Stmt pipeline(const WarpTile& tile);
   /// Threads copy an operand's chunk to a place of the pipeline; 0 to what lies beyond it.
   Stmt copy_chunk(const WarpTile& tile, const WarpOperand& operand, const Expr& chunk);
-  /// `terms_left`: of the product, from the point on.
+  /// `terms_left`: terms of the product from the point on.
   Stmt copy_run(const WarpOperand& operand,
                 const Values& at,
                 const Values& point,
@@ -199,7 +198,7 @@ class GpuLowering : private ProgramParts {
 
   Stmt transform(const NestStage& root);
   Stmt transform_tile(const NestStage& root, const Values& start);
-  /// Makes room for what a tile reads of a stage, from `start` on.
+  /// Makes room for the elements that a tile reads of a stage, from `start` on.
   TensorId hold_part(const NestStage& part, const Values& start);
 
   // Loops that set and write accumulators are unrolled up to so many iterations.
@@ -211,7 +210,7 @@ class GpuLowering : private ProgramParts {
   const Gpu& gpu_;
   std::vector<StageState> stages_;
   Place place_;
-  std::vector<TensorId> shared_;  // of the kernel at hand
+  std::vector<TensorId> shared_;  // shared buffers of the kernel at hand
 };
 
 }  // namespace pruner

@@ -13,7 +13,7 @@ Stmt GpuLowering::transform(const NestStage& root) {
     const int64_t tile = s.tile(static_cast<int>(a));
     tiles[a].extent = divide_up(tiles[a].extent, tile);
   }
-  size_t first = 0;  // of more than one tile, so that the place in the tile of others is a constant
+  size_t first = 0;  // first axis with several tiles; tiles along earlier axes start at a constant
   while (first < tiles.size() && tiles[first].extent == 1) ++first;
   const Values none(s.axes.size(), Expr(0));
   const auto at_tile = [&](const Values& tile) {
@@ -41,7 +41,7 @@ Stmt GpuLowering::transform_tile(const NestStage& root, const Values& start) {
   const std::vector<const NestStage*> parts = attached_to(root.stage);
   std::map<StageId, Values> starts = {{root.stage, start}};
   std::vector<TensorId> held;
-  for (size_t i = parts.size(); i-- > 0;) {  // what a tile reads follows from its reader's
+  for (size_t i = parts.size(); i-- > 0;) {  // a start follows from the reader's start
     const StageId id = parts[i]->stage, reader = nest_.tables->consumers[id][0];
     starts[id] = region_start(nest_, id, reader, starts.at(reader));
     held.push_back(hold_part(*parts[i], starts[id]));

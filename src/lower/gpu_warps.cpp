@@ -10,7 +10,7 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kSwizzleBytes = 16;  // that stay together: a row of a matrix
+constexpr int64_t kSwizzleBytes = 16;  // bytes that stay together: a row of a matrix
 constexpr int64_t kMostTurns = 8;      // rows that a matrix has
 
 // The place of an element in shared lines of `width`: runs of 16 bytes are exchanged so that those
@@ -62,7 +62,7 @@ class AlignedRun {
     return d != nullptr && *d % length_ == 0;
   }
 
-  // From a multiple of their number on, too.
+  // Whether `e` counts along the axis, from any multiple of `length_` on.
   bool is_counted(const Expr& e) const {
     if (const Var* var = as<Var>(e)) return var->id == axis_;
     const Binary* n = as<Binary>(e);
@@ -75,10 +75,11 @@ class AlignedRun {
       default: return false;
     }
   }
-  // The same all along, a multiple of their number.
+  // Whether `e` is the same all along the run, and a multiple of `length_`.
   bool is_whole(const Expr& e) const { return is_steady(e) && is_multiple(e, length_, lets_); }
 
-  // The same all along, as quotients of what is counted are, and comparisons with whole runs.
+  // Whether `e` is the same all along the run, as quotients of counted values are, and comparisons
+  // with whole runs.
   bool is_steady(const Expr& e) const {
     const Expr rest = rewrite(e, [&](const Expr& part) {
       const Binary* n = as<Binary>(part);
@@ -225,7 +226,7 @@ Stmt GpuLowering::load_fragments(const WarpTile& tile,
       });
     });
   }
-  // Where a fragment has two matrices or fewer, those of two fragments are loaded at once.
+  // If a fragment has two matrices or fewer, the matrices of two fragments are loaded at once.
   const int down = f.rows / 8, along = f.elements() / f.run / down;
   const int together = operand.fragments % 2 == 0 && down * along <= 2 ? 2 : 1;
   const int matrices = together * down * along;
@@ -365,7 +366,7 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
   CHECK(c.has_value()) << "a sketch of warps without a contraction for them";
   const MmaInstruction& row = *c->instruction;
   const auto fetched = [&](StageId id) -> const NestStage& { return nest_.of(id); };
-  // Of the threads along an axis all but the lanes are warps.
+  // Threads along an axis are counted by warp and, in a warp, by lane.
   const int64_t warps_n = iterations(root, c->n, LoopKind::kThread) / kColumnLanes;
   const VarId warp = new_var("warp", {0, place_.threads / kWarpLanes - 1});
   const VarId lane = new_var("lane", {0, kWarpLanes - 1});

@@ -31,8 +31,8 @@ Expr extreme(const Expr& e, const VarBox& box, bool most) {
   });
 }
 
-// Where `condition`, a conjunction of comparisons of affine forms, holds in all of the box; empty
-// when it is anything else.
+// Returns when `condition`, a conjunction of comparisons of affine forms, holds in all of the box;
+// empty if `condition` is anything else.
 Expr holds(const Expr& condition, const VarBox& box) {
   const Binary* n = as<Binary>(condition);
   if (n == nullptr) return as<IntImm>(condition) != nullptr ? condition : Expr();

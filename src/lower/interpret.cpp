@@ -79,7 +79,7 @@ void LockstepRun::write_argument(TensorId id, Tensor& tensor) {
   }
 }
 
-// What was never written is NaN (or a number that no test expects).
+// Makes a buffer. An element that was never written is NaN (or a number that no test expects).
 void LockstepRun::make(TensorId id) {
   const Buffer& buffer = program_[id];
   Memory& m = memory(id);

@@ -70,7 +70,7 @@ class Compiler {
 
  private:
   struct Slot {
-    int depth;  // of the scope that fills it
+    int depth;  // depth of the scope that fills the slot
     Range range;
   };
 

@@ -85,7 +85,7 @@ struct LetStep {
   int value;
   std::vector<SlotFill> fills;
   LockstepBody body;
-};  // of a value that reads memory; others are sums of slots
+};  // a let whose value reads memory; other lets are sums of slots
 struct StoreStep {
   SlotPlace place;
   int value;

@@ -68,7 +68,7 @@ class LockstepRun {
   bool checked(const SlotPlace& place, const Threads& threads);
   std::vector<int64_t> computed_places(const SlotPlace& place, const Threads& threads);
 
-  // What is looked at when an element of a buffer is touched.
+  // `Looks` holds the data that touched() looks at for each element of a buffer.
   struct Looks {
     Memory& m;
     TensorId buffer;
@@ -129,8 +129,8 @@ class LockstepRun {
     int64_t integer;
   };
   struct Copies {
-    std::vector<Copied> open;                // since the last commit
-    std::deque<std::vector<Copied>> groups;  // in order
+    std::vector<Copied> open;                // elements copied since the last commit
+    std::deque<std::vector<Copied>> groups;  // committed groups, in order
   };
 
   std::vector<int64_t> places(const SlotPlace& place, const Threads& threads, int64_t elements);
@@ -144,7 +144,7 @@ class LockstepRun {
   void commit(const Threads& threads);
   void wait(const WaitStep& s, const Threads& threads);
 
-  // -- Values, one a thread; of threads that do not run they are anything.
+  // -- Values, one a thread; threads that do not run may have any value.
 
   const LockstepNode& node(int id) const { return launch_->nodes[static_cast<size_t>(id)]; }
   std::pair<Threads, Threads> split(int condition, const Threads& threads);
@@ -164,10 +164,10 @@ class LockstepRun {
   std::vector<Memory> memory_;
   std::vector<int64_t> uniform_;
   std::vector<std::vector<int64_t>> varying_;
-  std::vector<std::vector<double>> reals_;  // of each node
+  std::vector<std::vector<double>> reals_;  // values of each node
   std::vector<std::vector<int64_t>> integers_;
   RaceCheck races_;
-  std::vector<Copies> copies_;  // of each thread of the block
+  std::vector<Copies> copies_;  // copies of each thread of the block
   std::string problem_;
 };
 

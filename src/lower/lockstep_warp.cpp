@@ -4,7 +4,7 @@
 
 namespace pruner {
 
-// What the block before did not wait for is nobody's.
+// Copies that the block before did not wait for are nobody's.
 void LockstepRun::begin_block() {
   for (Copies& copies : copies_) {
     copies.groups.push_back(std::move(copies.open));
@@ -23,7 +23,7 @@ bool LockstepRun::holds(TensorId buffer, int64_t first, int64_t elements) {
   return false;
 }
 
-// By thread: where so many elements of a place begin. Empty when something is out of bounds.
+// Returns where a thread's `elements` elements begin, by thread; empty if any is out of bounds.
 std::vector<int64_t> LockstepRun::places(const SlotPlace& place,
                                          const Threads& threads,
                                          int64_t elements) {
@@ -129,7 +129,7 @@ void LockstepRun::load_matrix(const LoadMatrixStep& s, const Threads& threads) {
 
 void LockstepRun::async_copy(const AsyncCopyStep& s, const Threads& threads) {
   const std::vector<int64_t> valid = integers(s.valid, threads);
-  Threads reading;  // what reads nothing may name any place
+  Threads reading;  // threads that read nothing may name any place
   for (const int t : threads) {
     const int64_t count = valid[static_cast<size_t>(t)];
     if (count < 0 || count > s.elements)

@@ -16,11 +16,11 @@ Stmt Lowering::emit_stage(const NestStage& nest, std::vector<Expr> base) {
   return emit_loops(nest, 0, values);
 }
 
-// The loops from `i` on, with what is attached before them.
+// Emits the loops from `i` on, with the stages that are attached before the loops.
 Stmt Lowering::emit_loops(const NestStage& nest, int i, const Values& values) {
   std::vector<Stmt> statements;
   std::vector<TensorId> allocations;
-  std::vector<std::pair<VarId, Expr>> starts;  // of boxes that were moved, each named once
+  std::vector<std::pair<VarId, Expr>> starts;  // starts of boxes that were moved, each named once
   for (const NestStage& child : nest_.stages) {
     if (child.at != nest.stage || child.depth != i || in_part_) continue;
     std::vector<Expr> start = region_start(nest_, child.stage, nest.stage, values);

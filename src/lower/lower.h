@@ -6,9 +6,8 @@
 
 namespace pruner {
 
-/// Lowers a legal candidate; `name` becomes the kernel's name.
-/// The error says why the candidate is not legal; in debug builds also which pass left a program
-/// that breaks a rule of loop IR.
+/// Lowers a legal candidate; `name` becomes the kernel's name. The error says why the candidate is
+/// not legal; in debug builds the error also names a pass whose program breaks a rule of loop IR.
 Result<Program> lower(const Space& space,
                       const Candidate& candidate,
                       std::string name,

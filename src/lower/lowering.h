@@ -1,6 +1,6 @@
-// Loop nest -> loop IR. Each stage becomes its loops; what is attached inside them is emitted where
-// it hangs, into a buffer of just its region; a reduction accumulates in registers over its
-// innermost run of reduce loops.
+// Loop nest -> loop IR. Each stage becomes its loops; a stage attached inside these loops is
+// emitted where it hangs, into a buffer of just its region. A reduction accumulates in registers
+// over its innermost run of reduce loops.
 #pragma once
 
 #include <functional>
@@ -23,10 +23,10 @@ class Lowering : private ProgramParts {
   Program run();
 
  private:
-  /// What is known of a stage while it is emitted.
+  /// `StageState` holds the facts about a stage while the stage is emitted.
   struct StageState {
     TensorId buffer;
-    std::vector<Expr> base;  // of the region that the buffer holds; empty: all of the stage
+    std::vector<Expr> base;  // start of the region that the buffer holds; empty: all of the stage
     std::vector<int> dims;   // dimensions of the stage that the buffer keeps
   };
   /// Values of a stage's iterators at the current place in its loops.
@@ -80,7 +80,7 @@ class Lowering : private ProgramParts {
   Expr loop_extent(const NestStage& nest, int i, const Values& values) const;
   /// Iterations of loop `i` before the stage's constant part; empty: none of them lies in it.
   Expr iterations_before_part(const NestStage& nest, int i, const Values& values) const;
-  /// A loop of two parts: what is computed, and what is known (ConstantPart).
+  /// Emits a loop of two parts: computed elements, and known elements (ConstantPart).
   Stmt emit_split_loop(const NestStage& nest, int i, const Values& values, const Expr& before);
   Stmt emit_parallel(const NestStage& nest, Values values);
 
@@ -115,7 +115,7 @@ class Lowering : private ProgramParts {
   const Sketch& sketch_;
   const ComputeDag& dag_;
   const LoopNest& nest_;
-  bool in_part_ = false;  // what is emitted is a constant part
+  bool in_part_ = false;  // a constant part is being emitted
   std::vector<StageState> stages_;
   std::map<int32_t, std::vector<Expr>> region_base_;
 };

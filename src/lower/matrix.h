@@ -7,8 +7,8 @@
 
 namespace pruner {
 
-/// kMatrix rows { kVectorize lanes { store } }, the store inside of kMatrix steps { kDot terms }
-/// where it adds; one step is no loop.
+/// kMatrix rows { kVectorize lanes { store } }; a store that adds lies inside of
+/// kMatrix steps { kDot terms }; one step is no loop.
 struct MatrixNest {
   const For* rows = nullptr;
   const For* lanes = nullptr;
@@ -19,7 +19,7 @@ struct MatrixNest {
   bool adds() const { return terms != nullptr; }
 };
 
-/// The nest around `rows`; none where its loops are others.
+/// Returns the nest around `rows`; none if its loops are others.
 std::optional<MatrixNest> matrix_nest(const For& rows);
 
 /// The tile that a nest sets, loads, stores or adds to; invalid: it touches none.

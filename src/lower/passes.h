@@ -13,16 +13,16 @@ namespace pruner {
 struct LowerPass {
   std::string_view name;
   Program (*run)(Program);
-  bool cpu, gpu;  // where it applies
+  bool cpu, gpu;  // kinds of target that the pass applies to
 };
 
 Program pack_operands(Program program);  // weights lie as they are read
 Program whole_tails(Program program);    // vectors are whole where what they read is padded
 Program split_guards(Program program);   // tiles inside run without the guards of padding
-Program factor_sums(Program program);    // what all terms are multiplied by is taken out
+Program factor_sums(Program program);    // factors common to all terms are taken out
 Program double_buffer(Program program);  // a chunk is fetched while the one before it is summed
-Program unroll(Program program);         // as far as the notes go
-Program prefetch(Program program);       // of operands that stream
+Program unroll(Program program);         // loops are unrolled as far as the notes go
+Program prefetch(Program program);       // operands that stream are prefetched
 Program stream_stores(Program program);  // results go past the caches
 
 inline constexpr LowerPass kLowerPasses[] = {

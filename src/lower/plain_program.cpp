@@ -10,7 +10,7 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kVectors = 64;  // of an axis that is alone, that a thread takes at once
+constexpr int64_t kVectors = 64;  // vectors of an axis that is alone, which a thread takes at once
 
 class PlainLowering : private ProgramParts {
  public:
@@ -196,7 +196,7 @@ class PlainLowering : private ProgramParts {
   const ComputeDag& dag_;
   const int lanes_;
   std::vector<Expr> symbols_;
-  std::vector<TensorId> buffers_;  // of stages; invalid: inlined
+  std::vector<TensorId> buffers_;  // buffer of each stage; invalid: inlined
 };
 
 }  // namespace

@@ -75,18 +75,18 @@ struct Buffer {
   bool output = false;           // kArgument only
   PackSpec pack;                 // kArgument and kWorkspace; identity when not packed
   int64_t workspace_offset = 0;  // kWorkspace only, bytes, 64-byte aligned
-  // kArgument only: the shape of the tensor that it is a box of, beginning where the argument
-  // points; empty: it is whole. The interpreter's arguments are.
+  // kArgument only: the shape of the tensor that the buffer is a box of, beginning where the
+  // argument points. Empty: the buffer is a whole tensor, as all arguments of the interpreter are.
   std::vector<int64_t> box_of = {};
-  // Of a program over a range of shapes (generalize.h), whose `shape` and `box_of` are the largest:
-  // both as formulas of its symbols; empty: they are the same for all shapes.
+  // `extents` and `box_extents` are formulas of `shape` and `box_of`, with the symbols of a program
+  // over a range of shapes (generalize.h); the numbers are the largest. Empty: equal at all shapes.
   std::vector<Expr> extents = {}, box_extents = {};
-  int rows = 1;       // kRegister only: of tiles; 1: it holds vectors
-  bool over = false;  // kShared only: it lies where the block's others begin, whose elements nobody
-                      // touches any more
+  int rows = 1;       // kRegister only: rows of tiles; 1: the buffer holds vectors
+  bool over = false;  // kShared only: the buffer lies where the block's other buffers begin, whose
+                      // elements nobody touches any more
   // Notes, each of which a pass carries out and takes away (passes.h).
-  PackSpec repack = {};  // pack_operands: the order in which its loops read it
-  bool stream = false;   // stream_stores: what is stored is not read here again
+  PackSpec repack = {};  // pack_operands: the order in which loops read the buffer
+  bool stream = false;   // stream_stores: stored values are not read here again
 
   int64_t num_elements() const;
   int64_t bytes() const { return num_elements() * dtype_bytes(dtype); }
@@ -102,10 +102,10 @@ struct For {
   int lanes = 1;  // kVectorize: width of the vector
   Stmt body = {};
   // Notes, each of which the pass of its name carries out and takes away (passes.h).
-  int64_t unroll = 0;          // as far as so many statements are its body; 0: not at all
-  int64_t prefetch_bytes = 0;  // ahead, of operands that stream; 0: none, kPrefetchRound
-  bool open = false;           // of `unroll`: its extent is one of a range of them
-  bool double_buffer = false;  // what it fetches before a barrier, an iteration earlier
+  int64_t unroll = 0;          // most statements that the unrolled body has; 0: not unrolled
+  int64_t prefetch_bytes = 0;  // distance ahead of operands that stream; 0: none, kPrefetchRound
+  bool open = false;           // note to `unroll`: the extent is one of a range of extents
+  bool double_buffer = false;  // fetches before a barrier run an iteration earlier
 };
 struct Let {
   VarId var;
@@ -121,7 +121,7 @@ struct Store {
 struct Prefetch {
   TensorId buffer;
   std::vector<Expr> indices;
-  int level = 1;  // of the caches, the first that gets the line
+  int level = 1;  // first cache level that gets the line
 };
 struct If {
   Expr condition;
@@ -136,7 +136,7 @@ struct Block {
   std::vector<Stmt> statements;
 };
 
-/// Where elements begin.
+/// The place where elements begin.
 struct ElementPlace {
   TensorId buffer;
   std::vector<Expr> indices;
@@ -152,12 +152,12 @@ struct LoadMatrix {
 };
 struct AsyncCopy {
   ElementPlace to, from;  // kShared, kArgument or kWorkspace
-  int elements = 1;       // copied
-  Expr valid;             // read, of them
+  int elements = 1;       // elements copied
+  Expr valid;             // elements read, of the elements copied
 };
 struct Commit {};
 struct Wait {
-  int groups = 0;  // that may be left
+  int groups = 0;  // groups that may be left
 };
 
 /// Statements of warps.
@@ -201,14 +201,14 @@ Stmt make_stmt(Op op) {
   return std::make_shared<const StmtNode>(StmtNode{std::move(op)});
 }
 
-/// A kernel: args are the DAG's inputs in order, then its outputs, and of one over a range of
-/// shapes an array of its symbols' values.
+/// A kernel: args are the DAG's inputs in order, then its outputs; a program over a range of shapes
+/// also takes an array of its symbols' values.
 struct Program {
   std::string name;
   std::vector<Buffer> buffers;         // a Load's or Store's TensorId names one
   std::vector<std::string> var_names;  // a VarId names one
-  std::vector<Range> ranges;           // of what each variable may be
-  std::vector<VarId> symbols;          // that whoever calls it gives values, an int64 each
+  std::vector<Range> ranges;           // range of each variable
+  std::vector<VarId> symbols;          // variables that the caller gives values, an int64 each
   std::vector<TensorId> args;
   Stmt body;
   int64_t workspace_bytes = 0;
@@ -222,7 +222,7 @@ struct Program {
   Expr simple(const Expr& e) const { return simplify(e, ranges); }
 };
 
-/// The kBlock loops of a GPU program, one a launch, in order; none of a program for CPUs.
+/// Returns the kBlock loops of a GPU program, one a launch, in order; a CPU program has none.
 std::vector<const For*> launches(const Program& program);
 
 /// C-like text, one statement a line; what --print=program shows.

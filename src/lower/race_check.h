@@ -1,5 +1,5 @@
-// Finds races: accesses come in, one at a time, of elements that several threads of a GPU may
-// touch; what two threads touch with nothing that orders them, one of them writing, goes out.
+// Finds races among accesses, given one at a time, to elements that several threads of a GPU may
+// touch. In a race, two threads touch an element, one of them writing, and nothing orders them.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct Touch {
   uint32_t write_block = 0, read_block = 0;
 };
 
-/// What two threads, or two blocks, do to an element with nothing between that orders them.
+/// Accesses of two threads, or two blocks, to an element with nothing between that orders them.
 struct Race {
-  enum Kind : uint8_t { kThreads, kCopy, kBlocks } kind;  // kCopy: `a` copies to it
+  enum Kind : uint8_t { kThreads, kCopy, kBlocks } kind;  // kCopy: `a` copies to the element
   int32_t a, b;
   const char *does, *also_does;
 };
 
-/// What is asked of every element is inlined (bench/micro/interpret).
+/// Functions that are called for every element are inlined (bench/micro/interpret).
 class RaceCheck {
  public:
   void begin_launch() { first_block_ = block_ + 1; }
@@ -45,7 +45,7 @@ class RaceCheck {
     touch.write_interval = interval_;
   }
 
-  /// In words; of the block at hand.
+  /// Returns the words for a race; threads are those of the block at hand.
   std::string text(const Race& race) const;
 
   /// `of_block`: other blocks have an element of their own in its place (shared memory).
@@ -60,8 +60,8 @@ class RaceCheck {
     const bool first = touch.read_interval != interval_;
     touch.reader = first || touch.reader == thread ? thread : kSeveral;
     touch.read_interval = interval_;
-    // Of two blocks that read, that of the first read is kept: a later write by either of them is
-    // a race with the other.
+    // If two blocks read, the block of the first read is kept: a later write by either block is a
+    // race with the other block.
     if (touch.read_block < first_block_) touch.read_block = block_;
     if (touch.read_block != block_) touch.read_block |= kOthersToo;
     return std::nullopt;
@@ -88,10 +88,10 @@ class RaceCheck {
   }
 
  private:
-  static constexpr int32_t kSeveral = -1;                    // as a reader: more than one thread
+  static constexpr int32_t kSeveral = -1;                    // reader: more than one thread
   static constexpr uint32_t kOthersToo = uint32_t{1} << 31;  // in read_block: others read, too
 
-  static constexpr uint32_t kCopies = ~uint32_t{0};  // as write_block: the writer copies to it
+  static constexpr uint32_t kCopies = ~uint32_t{0};  // write_block: the writer copies there
 
   bool other_block(uint32_t block) const { return block >= first_block_ && block != block_; }
 

@@ -48,12 +48,12 @@ std::optional<TaskRange::Carried> TaskRange::carry(const SymbolValues& from,
 
 namespace {
 
-constexpr int kPoints = 10;        // of a symbol
-constexpr int kOthers = 24;        // shapes at random, beside those
-constexpr int64_t kBeyond = 4;     // times the greatest extents, that others are looked at up to
+constexpr int kPoints = 10;        // points per symbol
+constexpr int kOthers = 24;        // shapes at random, besides the points
+constexpr int64_t kBeyond = 4;     // multiple of the greatest extents that shapes are tried up to
 constexpr int kUneven = 24;        // more shapes with other iterations of tiles
-constexpr int64_t kLooked = 4096;  // extents of a symbol at which these are looked for
-constexpr size_t kFewest = 3;      // of a symbol, that show what a program is like elsewhere
+constexpr int64_t kLooked = 4096;  // extents of a symbol among which such shapes are looked for
+constexpr size_t kFewest = 3;      // least extents of a symbol that show a program elsewhere
 
 class RangeLowering {
  public:
@@ -176,7 +176,7 @@ class RangeLowering {
       const Program* program = program_at(point);
       alike.push_back(program != nullptr && is_alike(*program, *like));
     }
-    // Of the corners that points make the one with most points behind it.
+    // `best` is the corner, among the corners that points make, with most points behind it.
     SymbolValues best;
     size_t most = 0;
     for (const SymbolValues& a : points) {
@@ -206,7 +206,7 @@ class RangeLowering {
     OpenTile tile;
     Expr extent;
   };
-  /// Those whose axis is as long as a formula says.
+  /// Returns the tiles whose axis is as long as a formula says.
   std::vector<Tile> tiles_over(const std::vector<SymbolValues>& points) {
     std::vector<Tile> tiles;
     FormulaFinder finder(task_.symbols(), points, {}, known_extents());
@@ -223,8 +223,9 @@ class RangeLowering {
     return tiles;
   }
 
-  /// What numbers of its programs are made of: iterations of the tiles' loops, elements that each
-  /// of these holds, tiles along the axis, and where the last begins, in elements and in units.
+  /// Returns the parts that numbers of the programs are made of. These are iterations of the tiles'
+  /// loops, elements that each loop holds, tiles along the axis, and the last tile's start in
+  /// elements and in units.
   static std::vector<Expr> parts_of(const std::vector<Tile>& tiles) {
     std::vector<Expr> parts;
     for (const auto& [tile, extent] : tiles) {
@@ -243,8 +244,8 @@ class RangeLowering {
     return parts;
   }
 
-  /// The points and shapes at which tiles have other iterations than at these: one of each kind, up
-  /// to a few; tiles that differ at some shape would else be taken for those of the others.
+  /// Returns the points and shapes at which tiles have other iterations than at the points: one of
+  /// each kind, up to a few. Otherwise tiles that differ at some shape would pass for the others'.
   static std::vector<SymbolValues> with_uneven(std::vector<SymbolValues> points,
                                                const SymbolBox& box,
                                                const std::vector<Tile>& tiles) {

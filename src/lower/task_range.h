@@ -1,5 +1,5 @@
-// A task over a range of shapes, and the one program that a schedule of it is for all or some of
-// them.
+// A task over a range of shapes, and the one program that a schedule of the task becomes for all or
+// some of the shapes.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace pruner {
 
-/// What a task is at each shape of a box of symbols. Not to be used by several threads at once.
+/// `TaskRange` gives a task at each shape of a box of symbols. Not for several threads at once.
 class TaskRange {
  public:
   /// `dag` is the task's; spaces draw from sketches of `forms` (make_space()).
@@ -31,8 +31,8 @@ class TaskRange {
   const Target& target() const { return target_; }
   Task task_at(std::span<const int64_t> values) const;
   const Space& space_at(const SymbolValues& values);
-  /// Of a schedule of one shape what it is at another, with a space that has it and lives as long
-  /// as this. nullopt: it is none there (carry_over()).
+  /// A schedule of one shape as it is at another shape, with a space that has the candidate and
+  /// lives as long as the TaskRange. carry() returns nullopt if carry_over() gives no candidate.
   struct Carried {
     const Space* space;
     Candidate candidate;
@@ -57,10 +57,11 @@ struct RangeProgram {
   SymbolBox box;
 };
 
-/// The program of a schedule, `candidate` of the task's space at `origin`, for as much of the box
-/// `within` as it has one for: what is left out is at the small end, where a tile is longer than
-/// its axis or a vector than its row. `shown` are shapes whose programs are among those that the
-/// one is made from, as where it was found wrong before. The error says why there is none.
+/// Returns the program of a schedule, `candidate` of the task's space at `origin`, for as much of
+/// the box `within` as one program covers. Shapes left out are at the small end, where a tile is
+/// longer than its axis or a vector than its row. The program is made from programs of shapes.
+/// `shown` adds shapes to these, e.g. where a program was wrong before. The error says why there is
+/// no program.
 Result<RangeProgram> lower_over_range(TaskRange& task,
                                       const SymbolValues& origin,
                                       const Candidate& candidate,

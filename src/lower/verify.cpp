@@ -36,7 +36,7 @@ class Verifier {
   }
 
  private:
-  // What is known of a variable in scope: the same for all lanes or not, a constant once unrolled.
+  // The kind of a variable in scope: the same for all lanes or not, a constant once unrolled.
   enum class VarKind : uint8_t { kUnbound, kUniform, kUnrolled, kLane, kVarying };
 
   Result<Unit> buffers() {
@@ -155,7 +155,7 @@ class Verifier {
         });
   }
 
-  // What stands where a condition or an extent decides which threads come by.
+  // Checks a body for which a condition or an extent, `decides`, says which threads come by.
   template <typename Fn>
   Result<Unit> inside(const Expr& decides, const Fn& body) {
     const ThreadSpread by = gpu_ ? spread(decides) : ThreadSpread::kSame;
@@ -237,7 +237,7 @@ class Verifier {
       return Error("parallel loop ", loop_name, " is not outermost");
     }
     ++loops_;
-    // What is in registers or on the stack belongs to one thread.
+    // A buffer in registers or on the stack belongs to one thread.
     std::vector<bool> outside = live_;
     if (n.kind == LoopKind::kParallel) {
       for (size_t i = 0; i < live_.size(); ++i) live_[i] = live_[i] && shared(program_.buffers[i]);
@@ -492,16 +492,16 @@ class Verifier {
 
   const Program& program_;
   std::vector<VarKind> vars_;
-  std::vector<ThreadSpread> spreads_;  // of variables
-  std::vector<Expr> lets_;             // by variable: its value, of those that are lets
+  std::vector<ThreadSpread> spreads_;  // spread of each variable
+  std::vector<Expr> lets_;             // value of each variable that is a let
   std::vector<bool> live_;             // buffers that may be accessed here
-  int lanes_ = 0;                      // of the vector loop at hand; 0: none
-  int loops_ = 0;                      // around the place at hand
+  int lanes_ = 0;                      // lanes of the vector loop at hand; 0: none
+  int loops_ = 0;                      // loops around the place at hand
   bool gpu_ = false;
-  bool in_matrix_ = false;  // in loops that touch a tile
+  bool in_matrix_ = false;  // the place is in loops that touch a tile
   bool in_threads_ = false;
-  NodeMemo<bool> seen_;  // in the statement at hand
-  int64_t threads_ = 0;  // of a block
+  NodeMemo<bool> seen_;  // expressions seen in the statement at hand
+  int64_t threads_ = 0;  // threads of a block
   // Guards and loops around the place that not all threads of a block, of a warp, enter equally.
   int divided_ = 0, divided_warps_ = 0;
 };

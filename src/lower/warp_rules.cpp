@@ -66,7 +66,7 @@ ThreadSpread spread_of_threads(const Program& program,
                                const Expr& e,
                                std::span<const ThreadSpread> of_vars) {
   const auto of = [&](const Expr& part) { return spread_of_threads(program, part, of_vars); };
-  // What is computed of a thread's number is none.
+  // A value computed from a thread's number is no thread's number.
   const auto of_all = [&](std::span<const Expr> parts) {
     ThreadSpread all = ThreadSpread::kSame;
     for (const Expr& part : parts) all = joined(all, of(part));

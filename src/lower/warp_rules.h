@@ -1,5 +1,6 @@
-// What verify() asks of statements of warps (program.h) beyond where they stand and that their
-// places exist: scopes, types, alignment; and which values all threads of a warp have alike.
+// The rules that verify() checks for statements of warps (program.h): scopes, types, alignment, and
+// which values all threads of a warp share. verify.cpp itself checks where statements stand and
+// that their places exist.
 #pragma once
 
 #include <span>
@@ -13,7 +14,7 @@ namespace pruner {
 /// the number of the thread does (but for multiples of a warp).
 enum class ThreadSpread : uint8_t { kSame, kByWarp, kByThread, kNumbers };
 
-/// That of `e`; of_vars[i]: that of variable i.
+/// Returns the spread of `e`; of_vars[i] is the spread of variable i.
 ThreadSpread spread_of_threads(const Program& program,
                                const Expr& e,
                                std::span<const ThreadSpread> of_vars);
@@ -25,7 +26,7 @@ std::string_view statement_name(const AsyncCopy&);
 std::string_view statement_name(const Commit&);
 std::string_view statement_name(const Wait&);
 
-/// `lets`: as is_multiple() takes them.
+/// Checks the rules of a statement of warps; `lets` are as in is_multiple().
 Result<Unit> check_warp_stmt(const Program& program, const Mma& n, std::span<const Expr> lets);
 Result<Unit> check_warp_stmt(const Program& program,
                              const LoadMatrix& n,

@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What one step reads: as many vectors as loads may be in flight, each into a sum of its own.
+// One step reads as many vectors as loads may be in flight, each into a sum of its own.
 constexpr int kVectors = 8;
 struct alignas(64) Block {
   uint64_t words[64];

@@ -21,7 +21,7 @@ Build failed(MeasureError error, std::string text) { return {error, std::move(te
 Result<Space> space_from_json(const Json& json) {
   TRY_ASSIGN(const Task task, task_from_json(json));
   Space space = make_space(task);
-  space.any_tiles = true;  // which are worth a trial is for those to say who ask for it
+  space.any_tiles = true;  // the measurer says which tiles are worth a trial
   return space;
 }
 

@@ -15,7 +15,7 @@ namespace pruner {
 namespace {
 
 constexpr int64_t kLine = 64;
-constexpr int64_t kPiece = 4096;  // of an input, written by one thread
+constexpr int64_t kPiece = 4096;  // bytes of an input that one thread writes
 
 #if defined(__x86_64__)
 __attribute__((target("clflushopt"))) void flush_fast(const std::byte* from, const std::byte* to) {

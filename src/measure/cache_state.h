@@ -24,7 +24,7 @@ class CacheState {
  private:
   std::vector<const GuardedBuffer*> constants_, inputs_;
   WeightsFrom weights_from_;
-  std::span<const std::byte> filling_;  // of all cores' own caches: the workload's
+  std::span<const std::byte> filling_;  // content for all cores' own caches: the workload's
 };
 
 }  // namespace pruner

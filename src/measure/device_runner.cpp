@@ -19,9 +19,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kAttempts = 4;  // to time at a moment when the device is not slowed down
+constexpr int kAttempts = 4;  // tries to time at a moment when the device is not slowed down
 constexpr auto kCoolDown = std::chrono::milliseconds(200);
-constexpr int64_t kLeastFlushBytes = int64_t{32} << 20;  // where a driver does not say its L2's
+constexpr int64_t kLeastFlushBytes = int64_t{32} << 20;  // floor of the flush size
 // At most so many copies of the constants. If more were needed to fill the cache, the constants are
 // so small that it matters little where they lie, and one copy is used.
 constexpr int64_t kMostTurns = 256;
@@ -193,8 +193,8 @@ MeasureResult DeviceRunner::check_and_time(const Artifact& artifact, double best
     if (const auto wrong = result.ok() ? check.find_wrong_again() : std::nullopt)
       result = failed_result(MeasureError::kWrongAnswer, *wrong + " when run again");
   };
-  // What repeats 1, 2, 4, ... and the last one wrote is looked at: to bring it from the device
-  // takes longer than to run most kernels.
+  // Outputs are looked at after repeats 1, 2, 4, ... and the last one: bringing outputs from the
+  // device takes longer than running most kernels.
   unsigned repeats = 0;
   const auto repeat = [&](int64_t calls) -> Repeat {
     const Result<double> seconds = run(calls);
@@ -228,7 +228,7 @@ Timing DeviceRunner::time(const std::function<Repeat(int64_t calls)>& repeat,
 
 namespace {
 
-// What a worker has: a device from its first request on.
+// Worker holds the device of a worker process, from the first request on.
 struct Worker {
   std::unique_ptr<DeviceRunner> runner;
 

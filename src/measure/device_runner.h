@@ -54,8 +54,8 @@ class DeviceRunner {
   std::unique_ptr<GpuContext> context_;
   MeasureOptions options_;
   std::optional<Workload> workload_;
-  std::vector<GpuBuffer> inputs_;                             // of the task, unpacked
-  std::map<size_t, std::vector<GpuBuffer>> constant_copies_;  // of inputs_, by their numbers
+  std::vector<GpuBuffer> inputs_;                             // inputs of the task, unpacked
+  std::map<size_t, std::vector<GpuBuffer>> constant_copies_;  // copies by their number in inputs_
   std::vector<GpuBuffer> flush_;  // one that fills the second-level cache, if that is asked for
 };
 

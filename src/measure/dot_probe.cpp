@@ -23,9 +23,9 @@ struct DotBlock {
 
 #if defined(__x86_64__)
 constexpr int kSteps = 512;
-constexpr int kChains = 16;  // of vectors: they hide the latency of two units
+constexpr int kChains = 16;  // chains of vectors: they hide the latency of two units
 constexpr int kTiles =
-    4;  // of sums; a core computes one at a time, in more cycles than its latency
+    4;  // tiles of sums; a core computes one at a time, in more cycles than its latency
 
 __attribute__((target("avx512f,avx512bf16"))) float bfloat16_block(float start) {
   const __m512 half = _mm512_set1_ps(0.5f * start);
@@ -57,7 +57,7 @@ __attribute__((target("avx512f,avx512vnni"))) float int8_block(float start) {
 constexpr int kRows = 16, kRowBytes = 64;
 constexpr int kRegisters = 8;
 
-// As the instruction that sets registers up reads it.
+// TileSetup has the layout that the instruction that sets registers up reads.
 struct alignas(64) TileSetup {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {};

@@ -20,20 +20,20 @@ namespace pruner {
 
 namespace {
 
-// What a thread does, so that a kernel takes much longer than its launch.
-constexpr int64_t kLoads = 8;           // of the buffers in global memory, 16 bytes each
-constexpr int64_t kSharedLoads = 2048;  // of 16 bytes
+// A thread does so much that a kernel takes much longer than its launch.
+constexpr int64_t kLoads = 8;           // loads of 16 bytes from the buffers in global memory
+constexpr int64_t kSharedLoads = 2048;  // loads of 16 bytes
 constexpr int64_t kSteps = 512;         // multiply-adds of each chain
 constexpr int64_t kChains = 8;          // independent
 constexpr int64_t kBlocksPerUnit = 16;
-constexpr int64_t kLaunches = 200;  // in a row, to find what one costs
+constexpr int64_t kLaunches = 200;  // launches in a row, to find what one costs
 
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kMostMemoryBytes = int64_t{256} << 20;  // more than an L2 holds
 // An L2 holds it, a unit's L1 does not.
 constexpr int64_t kLeastL2Bytes = 1 << 20, kMostL2Bytes = 8 << 20;
 
-// What the two dialects call things; CUDA's float4 does not add by itself.
+// Words has the names that the two dialects use; CUDA's float4 does not add by itself.
 struct Words {
   Backend backend;
   const char *kernel, *global, *shared, *barrier, *block, *thread, *prelude;
@@ -155,7 +155,7 @@ class Probe {
     return best;
   }
 
-  /// Of reading a buffer of about so many bytes.
+  /// Returns the bandwidth of reading a buffer of about so many bytes.
   Result<double> global_bandwidth(int64_t buffer_bytes) const {
     const int64_t of_block = threads_ * kLoads * kVectorBytes;
     const int64_t pieces = std::max<int64_t>(buffer_bytes / of_block, 1);
@@ -228,7 +228,7 @@ class Probe {
     return fastest;
   }
 
-  /// Of vectors: they suit CPUs, one by one GPUs.
+  /// Returns widths of vectors: vectors suit CPUs, single numbers suit GPUs.
   std::vector<int64_t> widths() const {
     return row_of(target_.backend).on_host ? std::vector<int64_t>{1, 4, 16}
                                            : std::vector<int64_t>{1};

@@ -15,8 +15,8 @@ namespace pruner {
 
 class KernelCheck {
  public:
-  /// What outputs are filled with before all runs but the first, where they were kUnwritten: what
-  /// is the same after both was written.
+  /// kRefilled fills the outputs before all runs but the first, which kUnwritten fills. An
+  /// element that is the same after both runs was written.
   static constexpr std::byte kRefilled{0x5a};
 
   /// `fresh` draws the elements that are looked at of this candidate alone.
@@ -56,7 +56,7 @@ class KernelCheck {
   bool refuted_ = false;
 };
 
-/// What the form of the task that a kernel computes may round off (its weights tell).
+/// Returns how much the form of the task that a kernel computes may round off (its weights tell).
 double form_error(const Artifact& artifact);
 
 }  // namespace pruner

@@ -28,7 +28,7 @@ constexpr double kQuiet = 0.95;  // a probe below this part of the best is not o
 constexpr double kQuietRestore = 1.4;
 constexpr size_t kFewRestores = 5;
 constexpr double kProbeS = 0.0005;
-constexpr double kNear = 1.05;  // of the best: worth all repeats
+constexpr double kNear = 1.05;  // times the best time: worth all repeats
 constexpr int64_t kMostCalls = 4;
 
 // A crash leaves the address that it was at; the parent names the signal. The handler takes no
@@ -83,8 +83,9 @@ class KernelCall {
              PrunerPool& pool)
       : kernel_(kernel), arguments_(arguments), cache_(cache), check_(check), pool_(pool) {}
 
-  /// What restoring the caches took before the calls since this was asked last: the lower quartile,
-  /// as it takes longer before a process' first calls; 0: there were too few.
+  /// Returns the time of restoring the caches before the calls since the last question; 0: there
+  /// were too few calls. The time is the lower quartile, because restoring takes longer before a
+  /// process' first calls.
   double take_restore_s() {
     const double seconds = restores_s_.size() < kFewRestores ? 0 : typical(restores_s_);
     restores_s_.clear();
@@ -165,7 +166,7 @@ Timing time_when_quiet(KernelCall& call,
     const bool quiet =
         !timing.disturbed && std::min(before, probe()) >= kQuiet * peak && (slower == 1 || !near);
     if (attempt == 0 || typical(timing.costs_s) < typical(best.costs_s)) best = std::move(timing);
-    // What is far off the best needs no better moment.
+    // A candidate that is far off the best needs no better moment.
     if (call.wrong() || quiet || (best.cut_off && best.costs_s[0] > 2 * rules.cut_off_s)) break;
   }
   return best;

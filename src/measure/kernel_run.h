@@ -22,13 +22,13 @@ using KernelLoader = std::function<Result<std::unique_ptr<LoadedKernel>>(const A
 /// How far the child got.
 enum class RunStage : int { kLoad, kFirstRun, kTiming, kDone };
 
-/// What the machine did when nothing disturbed it: the best of the probes so far.
+/// BestMoment is what the machine did when nothing disturbed it: the best of the probes so far.
 struct BestMoment {
   double peak_gflops = 0;  // 0: not probed yet
   double restore_s = 0;    // to restore the caches before a call of this workload; 0: not timed yet
 };
 
-/// What the child leaves behind. Plain memory: it outlives a crash at any moment.
+/// RunReport is what the child leaves behind. Its plain memory outlives a crash at any moment.
 struct RunReport {
   static constexpr int kMaxRepeats = 256;
   RunStage stage = RunStage::kLoad;
@@ -38,8 +38,8 @@ struct RunReport {
   double costs_s[kMaxRepeats] = {};
   bool cut_off = false;
   bool refuted = false;     // the kernel whose outputs the candidates before had was wrong
-  BestMoment best_moment;   // of those before and of this run
-  CoreTime busy;            // of the kernel's cores
+  BestMoment best_moment;   // best of the runs before and of this run
+  CoreTime busy;            // time of the kernel's cores
   int fault_argument = -1;  // argument that a crash's address belongs to; the workspace is the last
   int64_t fault_offset = 0;  // bytes from its beginning
 };
@@ -54,7 +54,7 @@ void run_kernel(const Workload& workload,
                 BestMoment best_moment,
                 RunReport& report);
 
-// What running on a CPU and on a GPU have in common.
+// Functions that running on a CPU and on a GPU have in common.
 
 void fail(RunReport& report, MeasureError error, const std::string& text);
 TimingRules timing_rules(const MeasureOptions& options, double best_s);

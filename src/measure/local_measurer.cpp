@@ -27,13 +27,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kDeaths = 2;  // of workers, until it is the candidate's fault
-constexpr int kKills = 5;   // the same, where another killed them: of want of memory, say
-constexpr int kWants = 7;   // of the machine in a row, until measuring is given up
+constexpr int kDeaths = 2;  // deaths of workers until the candidate is at fault
+constexpr int kKills = 5;   // the same if another killed the workers, say for want of memory
+constexpr int kWants = 7;   // lacks of the machine in a row until measuring is given up
 constexpr auto kFirstPause = std::chrono::milliseconds(100);  // after one; each is twice as long
 constexpr auto kLongestPause = std::chrono::seconds(2);
 constexpr double kTaskSetupS = 10;  // on top of a run's limit, when the task comes with it
-constexpr int kBuildsToKnow = 8;    // how long one takes
+constexpr int kBuildsToKnow = 8;    // builds until it is known how long one takes
 constexpr double kMostOfMean = 10, kLeastBuildLimitS = 4;
 
 enum class Step { kToBuild, kBuilding, kToRun, kRunning, kDone };
@@ -144,7 +144,7 @@ class WorkerMeasurer : public LocalMeasurer {
       if (wants_ >= kWants) return give_up();
       if (!busy()) {
         if (wants_ == 0 || stopped) break;
-        continue;  // what was put off is handed out again
+        continue;  // jobs that were put off are handed out again
       }
       wait_and_collect();
     }
@@ -197,9 +197,9 @@ class WorkerMeasurer : public LocalMeasurer {
     send(builder, job, {request, ""}, build_limit_s());
   }
 
-  // What compiles many times as long as others is long code, which is seldom fast: of 509 programs
-  // on an H100 the 6 that took more than ten times the mean were 13 to 370 times as slow as their
-  // task's best, and all others waited for them.
+  // A candidate that compiles many times as long as others has long code, which is seldom fast. On
+  // an H100, 6 of 509 programs took more than ten times the mean. These 6 were 13 to 370 times as
+  // slow as their task's best, and all others waited for them.
   double build_limit_s() const {
     if (builds_ < kBuildsToKnow) return options_.build_timeout_s;
     const double most = kMostOfMean * built_s_ / builds_;
@@ -299,7 +299,7 @@ class WorkerMeasurer : public LocalMeasurer {
            result.ok() ? *std::move(result)
                        : failed_result(MeasureError::kUnknown, result.error().message()));
     if (!lost) return;
-    // What the candidate has left of the driver's context serves no other.
+    // The driver's context, as the candidate has left it, can serve no other candidate.
     log_detail("the device's worker is started again");
     runner_->process.end();
   }
@@ -380,14 +380,14 @@ class WorkerMeasurer : public LocalMeasurer {
       times_.busy += result.busy;
     }
     best_s_ = std::min(best_s_, result.cost_s());
-    // What went wrong may be the task itself: the worker is told it again, and says so again.
+    // The task itself may have gone wrong: the worker is told the task again, and says so again.
     if (result.error == MeasureError::kUnknown) station.task_key.clear();
     job.result = std::move(result);
     if (!batch_.empty()) job.artifact = {};  // else it could not be made again
     job.step = Step::kDone;
   }
 
-  // Those that agreed with a kernel that has turned out to be wrong.
+  // Measures the candidates again that agreed with a kernel that has turned out to be wrong.
   void measure_again() {
     log_detail("a kernel that others were compared with is wrong: they are measured again");
     for (Job& job : jobs_) {
@@ -403,7 +403,7 @@ class WorkerMeasurer : public LocalMeasurer {
 
   MeasureOptions options_;
   std::string program_;
-  std::mutex turn_;  // of who measures
+  std::mutex turn_;  // turn of the thread that measures
   std::vector<Station> builders_;
   std::optional<Station> runner_;
   Backend task_backend_ = {};
@@ -412,7 +412,7 @@ class WorkerMeasurer : public LocalMeasurer {
   double built_s_ = 0;  // all of them
   mutable std::mutex times_mutex_;
   MeasureTimes times_;
-  // Of the batch at hand:
+  // State of the batch at hand:
   const Task* task_ = nullptr;
   std::span<const Candidate> batch_;
   double given_best_s_ = kFailedCost;

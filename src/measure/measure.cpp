@@ -93,7 +93,7 @@ Result<Unit> check_measurable(const Target& target) {
   return check_measurable(target, kFirst);
 }
 
-// What the last level keeps from one pass to the next must not count.
+// Returns a size: what the last level keeps from one pass to the next must not count.
 static int64_t beyond_caches(const Target& target) {
   return std::clamp(8 * target.l3_bytes, int64_t{128} << 20, int64_t{1} << 30);
 }

@@ -41,7 +41,7 @@ struct WorkSpan {
   int worker = -1;  // its number among the builders, or the runners; -1: not known
 };
 
-/// What became of one trial.
+/// MeasureResult says what became of one trial.
 struct MeasureResult {
   std::vector<double> costs_s;  // seconds of each repeat; empty when it failed
   MeasureError error = MeasureError::kNone;
@@ -52,9 +52,9 @@ struct MeasureResult {
   bool cut_off = false;   // stopped after its first timing: much slower than the best
   bool later = false;     // built, or not, for others to measure: no time is known yet
   bool refuted = false;   // it showed that a kernel was wrong which others were compared with
-  CoreTime busy = {};     // of a CPU kernel's cores, while it was checked and timed
-  std::optional<GpuClocks> clocks = {};  // of a GPU, when the last repeat had ended
-  uint64_t delivery = 0;                 // of a fleet: the message that brought it
+  CoreTime busy = {};     // a CPU kernel's cores, while it was checked and timed
+  std::optional<GpuClocks> clocks = {};  // a GPU's, when the last repeat had ended
+  uint64_t delivery = 0;                 // message of a fleet that brought the result
   WorkSpan building = {}, running = {};  // in this process, not in records
 
   bool ok() const { return error == MeasureError::kNone; }
@@ -62,8 +62,8 @@ struct MeasureResult {
   double cost_s() const;
 };
 
-/// Where a kernel finds its constants before each timed call, as it does in a network: in memory,
-/// or in the last-level cache, of a GPU the second.
+/// WeightsFrom says where a kernel finds its constants before each timed call, like in a network:
+/// in memory, or in the last-level cache (the second level of a GPU).
 enum class WeightsFrom : uint8_t { kMemory, kLastLevel };
 
 struct MeasureOptions {
@@ -78,7 +78,7 @@ struct MeasureOptions {
   int check_elements = 1000;
   uint64_t seed = 0;
   std::function<bool()> stop;  // asked between candidates; true: measure() returns what it has
-  int device = 0;              // of a GPU task's backend, by its number in list_gpus()
+  int device = 0;              // number in list_gpus() of a GPU task's device
   bool flush_l2 = false;       // a GPU's second-level cache holds nothing before each call
 };
 
@@ -86,7 +86,7 @@ struct MeasureOptions {
 struct MeasureTimes {
   double build_s = 0;
   double run_s = 0;
-  CoreTime busy = {};  // of the cores of kernels that were timed
+  CoreTime busy = {};  // time of the cores of kernels that were timed
 };
 
 class Measurer {
@@ -107,14 +107,15 @@ class Measurer {
   virtual MeasureTimes times() const = 0;
 };
 
-// Errors of these say what this machine lacks.
-/// Whether it makes code for `target`.
+// The errors of the checks below say what this machine lacks.
+/// Whether this machine makes code for `target`.
 Result<Unit> check_buildable(const Target& target);
-/// Whether its devices of those numbers run code for `target` that is made already; of a CPU 0.
+/// Whether this machine's devices of those numbers run code for `target` that is made already; a
+/// CPU is number 0.
 Result<Unit> check_runs(const Target& target, std::span<const int> devices);
-/// What of the target's instructions this CPU lacks; "this CPU lacks avx512f, which znver4 has".
+/// Checks the target's instructions: the error is "this CPU lacks avx512f, which znver4 has".
 Result<Unit> check_cpu_features(const Target& target);
-/// Both; of the first device.
+/// Makes both checks; without `devices`, for the first device.
 Result<Unit> check_measurable(const Target& target);
 Result<Unit> check_measurable(const Target& target, std::span<const int> devices);
 
@@ -130,25 +131,25 @@ double probe_fma_gflops(const Target& target, int threads, double seconds);
 /// timing of about `seconds`; 0 when there is no memory for it.
 double probe_read_gbs(int64_t bytes, int threads, double seconds);
 
-/// Where a network that touches so many bytes in a run (its weights and its arena) finds its
-/// weights in the next run: in the last-level cache if reading as many over and over is as fast as
-/// reading what surely lies there. Partly there counts as memory.
+/// Returns where a network that touches so many bytes in a run (its weights and its arena) finds
+/// its weights in the next run. The weights are in the last-level cache if reading as many bytes
+/// over and over is as fast as reading bytes that surely lie there. Partly there counts as memory.
 WeightsFrom probe_weights(const Target& target, int64_t bytes);
 
-/// What the machine can do at most, as the probes find it; 0: not known.
+/// PeakRates is what the machine can do at most, as the probes find it; 0: not known.
 struct PeakRates {
-  double gflops = 0;         // of fused multiply-adds of float32
-  DotRates dots;             // of the units that were asked for
-  double bandwidth_gbs = 0;  // of memory: a buffer far larger than the last-level cache
-  int threads = 1;           // 0: of a GPU
+  double gflops = 0;         // fused multiply-adds of float32
+  DotRates dots;             // rates of the units that were asked for
+  double bandwidth_gbs = 0;  // memory: a buffer far larger than the last-level cache
+  int threads = 1;           // 0 for a GPU
   TensorRates tensor = {};   // GFLOP/s of a GPU's tensor cores that were asked for
 };
 
-/// Probes on the target's threads, each for about `seconds`; of the units those that target.dots
-/// has a rate of.
+/// Probes on the target's threads, each rate for about `seconds`. The units are those that have a
+/// rate in target.dots.
 PeakRates probe_peaks(const Target& target, double seconds);
-/// Of a GPU, in about `seconds`; of its tensor cores what target.gpu.tensor_rates has a rate of.
-/// Errors: probe_gpu()'s.
+/// Probes a GPU in about `seconds`. The rates of tensor cores are those that
+/// target.gpu.tensor_rates has. Errors: probe_gpu()'s.
 Result<PeakRates> probe_gpu_peaks(const Target& target, double seconds);
 
 }  // namespace pruner

@@ -49,7 +49,7 @@ bool is_moved(const Expr& e, const std::vector<bool>& exact) {
       [&](const Load& n) { return exact[static_cast<size_t>(n.tensor.value)]; });
 }
 
-/// By how much a change of the stages that have a gain changes `e`, at most.
+/// Returns how much, at most, a change of the stages that have a gain changes `e`.
 std::optional<double> gain_of(const Expr& e, const std::vector<std::optional<double>>& gains) {
   using Gain = std::optional<double>;
   const auto both = [&](const Expr& a, const Expr& b, auto join) -> Gain {
@@ -107,7 +107,7 @@ double whole_numbers_of(DType t) {
   return static_cast<double>(greatest_int(t));
 }
 
-using Bounds = std::vector<std::optional<double>>;  // by stage
+using Bounds = std::vector<std::optional<double>>;  // one per stage
 
 constexpr double kWholeTf32 = 1 << 11;  // up to which it holds every whole number
 

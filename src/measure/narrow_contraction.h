@@ -1,5 +1,5 @@
-// What is known of the rounding of a DAG that contracts narrow numbers (bfloat16, float16, bytes),
-// which says how exactly its kernels have to agree with the interpreter.
+// Finds what is known of the rounding of a DAG that contracts narrow numbers (bfloat16, float16,
+// bytes). The rounding says how exactly the DAG's kernels have to agree with the interpreter.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ namespace pruner {
 /// stages between them are as wide as their sums.
 struct SumsBehind {
   StageId contraction;
-  int64_t terms = 0;     // of each sum
-  int stages = 0;        // after it, up to the output
+  int64_t terms = 0;     // terms of each sum
+  int stages = 0;        // stages after the contraction, up to the output
   bool rounded = false;  // the output is a cast of float32 to a narrow float, the only rounding
   std::optional<double> gain;  // error of the output / error of the sums, at most; none: not known
 };

@@ -112,7 +112,7 @@ ExpectedOutput expect_output(
   return output;
 }
 
-// What its type does not hold is infinite to both.
+// A value that the output's type does not hold is infinite to both.
 void keep_infinities(ExpectedOutput& output) {
   for (double& value : output.values) {
     const double rounded = round_to(output.dtype, value);
@@ -203,7 +203,7 @@ ExpectedOutput expect_elsewhere(const ComputeDag& dag,
   return output;
 }
 
-// What is computed in float32 is computed without its subnormal numbers.
+// Values that are computed in float32 are computed without float32's subnormal numbers.
 static double least_normal(DType t) { return t == DType::kFloat64 ? 0x1p-1022 : 0x1p-126; }
 
 double tolerance(const ExpectedOutput& output, double expected, double form_error) {
@@ -215,7 +215,7 @@ double tolerance(const ExpectedOutput& output, double expected, double form_erro
     return std::max(bound.share * magnitude + std::min(bound.before, float32), least);
   }
   if (!is_float(output.dtype)) return output.rounded ? 1 : 0;
-  // Of float64: more than sums of its roundings, less than one of float32.
+  // The tolerance of float64 is more than sums of its roundings, less than one of float32's.
   if (!is_narrow_float(output.dtype))
     return std::max(output.dtype == DType::kFloat64 ? 1e-7 * float32 : float32, least);
   // A narrow float's last place, in those of float16.

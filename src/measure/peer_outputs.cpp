@@ -8,7 +8,7 @@ static constexpr int64_t kAlignment = 64;
 
 std::vector<PeerOutputs::Place> PeerOutputs::lay_out(std::span<const ExpectedOutput> outputs) {
   std::vector<Place> places;
-  int64_t end = kAlignment;  // of the state
+  int64_t end = kAlignment;  // end of the state
   for (const ExpectedOutput& output : outputs) {
     places.push_back({end, output.bytes()});
     end += (output.bytes() + kAlignment - 1) / kAlignment * kAlignment;

@@ -1,5 +1,5 @@
-// What one kernel of a task computed, for all others to be compared with: a sample of the elements
-// misses what few of them have wrong.
+// Keeps what one kernel of a task computed, for all others to be compared with: a sample of the
+// elements misses errors of few elements.
 #pragma once
 
 #include <atomic>

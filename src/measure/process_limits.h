@@ -1,4 +1,4 @@
-// What worker processes allow themselves, and how a process' end reads in a message.
+// Sets limits that worker processes give themselves, and says in words how a process ended.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ void die_with_parent();
 /// the process with exit code ENOMEM; `cpu_s` of processor time (0: as before).
 void limit_this_process(int64_t memory_bytes, double cpu_s);
 
-/// Of a status as waitpid() gives it: "SIGSEGV", "exit code 3"; ENOMEM as exit code is
-/// "out of memory".
+/// Describes a status that waitpid() gives: "SIGSEGV", "exit code 3"; exit code ENOMEM is "out of
+/// memory".
 std::string describe_end(int wait_status);
 
 }  // namespace pruner

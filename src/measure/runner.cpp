@@ -39,7 +39,7 @@ struct End {
   bool timed_out;
   int wait_status;
 
-  /// By another than us: by a system that is short of memory, say.
+  /// Whether another process killed the child: a system that is short of memory, say.
   bool killed() const {
     return !timed_out && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
   }

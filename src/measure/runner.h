@@ -23,7 +23,7 @@ class Runner {
  private:
   struct Attempt {
     MeasureResult result;
-    bool killed = false;  // by another: worth a second attempt
+    bool killed = false;  // killed by another process: worth a second attempt
   };
   Attempt attempt_run(const Artifact& artifact, double best_s);
 

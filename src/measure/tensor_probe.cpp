@@ -20,7 +20,7 @@ namespace {
 // independent sums as hide what an instruction takes from its begin to its result.
 constexpr int kWarps = 16;
 constexpr int kChains = 8;
-constexpr int64_t kLeastSteps = 16;  // of a fake's device, too
+constexpr int64_t kLeastSteps = 16;  // steps that a fake's device does, too
 constexpr int64_t kMostSteps =
     4096;  // some ms; what is before and after the steps no longer counts
 

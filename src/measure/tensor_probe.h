@@ -1,5 +1,5 @@
-// What tensor cores do in a clock: kernels of mma.sync alone, timed by a multiprocessor's own
-// clock, so that what the device's clock is, and whether it changes, does not count.
+// Probes what tensor cores do in a clock: kernels of mma.sync alone, timed by a multiprocessor's
+// own clock. What the device's clock is, and whether it changes, does not count.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// When a candidate has been timed long enough, whatever it is that is timed, and what its repeats
-// say.
+// Says when a candidate has been timed long enough, whatever it is that is timed, and what its
+// repeats say.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ double typical(std::vector<double> costs_s);
 
 /// Some calls timed together.
 struct Repeat {
-  double cost_s;           // of one call
+  double cost_s;           // time of one call
   bool disturbed = false;  // something else is known to have had a core meanwhile
 };
 

@@ -1,5 +1,5 @@
-// What the measurer and its workers tell each other, as JSON. Both are the same program, so a
-// candidate goes by the number of its sketch; workers make the task's space themselves.
+// Defines as JSON what the measurer and its workers tell each other. Both are the same program, so
+// a candidate goes by the number of its sketch; workers make the task's space themselves.
 #pragma once
 
 #include "codegen/codegen.h"
@@ -16,7 +16,7 @@ Result<Task> task_from_json(const Json& json);
 Json to_json(const Candidate& candidate);
 Result<Candidate> candidate_from_json(const Json& json);
 
-/// What the runner needs of the options.
+/// Returns the options that the runner needs.
 Json to_json(const MeasureOptions& options);
 Result<MeasureOptions> options_from_json(const Json& json);
 
@@ -28,7 +28,7 @@ Result<MeasureResult> result_from_json(const Json& json);
 /// The result of a trial that failed so.
 MeasureResult failed_result(MeasureError error, std::string text);
 
-/// What a runner is to run: {"artifact", "best_s"} with the object as body.
+/// RunRequest is what a runner is to run: {"artifact", "best_s"} with the object as body.
 struct RunRequest {
   Artifact artifact;
   double best_s;

@@ -1,5 +1,5 @@
-// What all candidates of a task are run on: its inputs, made once from the seed, and what the
-// outputs have to be.
+// A workload is what all candidates of a task are run on: its inputs, made once from the seed, and
+// what the outputs have to be.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,15 @@ namespace pruner {
 
 struct Workload {
   Task task;
-  std::vector<Tensor> inputs;           // of dag.inputs(), for packing
+  std::vector<Tensor> inputs;           // values of dag.inputs(), for packing
   std::vector<GuardedBuffer> buffers;   // the same, read-only, as unpacked arguments
-  std::vector<bool> constant;           // which of them are
-  std::vector<ExpectedOutput> outputs;  // of dag.outputs()
-  std::vector<std::byte> filling;       // of all cores' own caches (CacheState); none for a GPU
-  std::unique_ptr<PeerOutputs> peer;    // of the candidates that have run
-  Rng fresh{0};                         // of what is drawn for one candidate, never the same
-  /// The same on whole_numbers(), whose outputs have to be exact; null: of a GPU, and where the DAG
-  /// is not exact on them.
+  std::vector<bool> constant;           // whether each input is a constant
+  std::vector<ExpectedOutput> outputs;  // one per output of dag.outputs()
+  std::vector<std::byte> filling;       // content of all cores' own caches (CacheState); GPU: none
+  std::unique_ptr<PeerOutputs> peer;    // outputs of the candidates that have run
+  Rng fresh{0};                         // source of draws for one candidate, never the same
+  /// `exact` is the same on whole_numbers(), whose outputs have to be exact. It is null for a GPU,
+  /// and if the DAG is not exact on them.
   std::unique_ptr<Workload> exact = {};
 };
 

@@ -13,15 +13,15 @@
 
 namespace pruner {
 
-/// How the published system trains the network from scratch, where systems differ.
+/// `PublishedTraining` holds the options in which published trainings from scratch differ.
 struct PublishedTraining {
   int patience = 0;             // epochs without a better loss before it stops; 0: never
   int batch = 512;              // programs
-  double validation_share = 0;  // of the programs, held out
+  double validation_share = 0;  // share of the programs that is held out
   bool widen_scales = true;     // false: the scales are those of the first training
 };
 
-/// The class of the published scripts that a .pkl holds an object of.
+/// `PublishedClass` is the class of the published scripts whose object a .pkl holds.
 struct PublishedClass {
   using Attribute = std::pair<const char*, int64_t>;
   std::string_view name;
@@ -33,11 +33,11 @@ struct Architecture {
   std::string_view command;  // on the command line: "pam"; `name` is understood, too
   std::string_view title;    // in sentences: "PaCM"
   std::span<const Layer> layers;
-  /// The modules that hold the layers (what precedes the first dot of their names), in the order of
-  /// the published class: tensors are drawn and written so. One without a layer passes its input
-  /// through.
+  /// `modules` names the modules that hold the layers: the part of a layer's name before its first
+  /// dot. Tensors are drawn and written in the order of the published class, which `modules` has. A
+  /// module without a layer passes its input through.
   std::span<const char* const> modules;
-  /// The module that a network of several platforms has one each of; empty: none.
+  /// `head_module` is the module that a network has once for each platform; empty: none.
   std::string_view head_module = "";
   bool has_momentum = false;  // whether Momentum online Adaptation is published for it
   PublishedTraining training = {};
@@ -49,10 +49,10 @@ struct Architecture {
 extern const Architecture kPacm, kTenSetMlp, kTlp;
 inline constexpr const Architecture* kArchitectures[] = {&kPacm, &kTenSetMlp, &kTlp};
 
-/// Of a name in files or on the command line; null where there is none.
+/// Returns the architecture with this name in files or on the command line; null if there is none.
 const Architecture* find_architecture(std::string_view name);
 
-/// "a, b or c": what `name` says of each architecture, without what is empty, and `last`.
+/// Returns "a, b or c": the non-empty texts of `name` for the architectures, and `last`.
 std::string or_list(std::string (*name)(const Architecture& architecture),
                     const std::string& last = "");
 
@@ -61,7 +61,7 @@ struct Branch {
   Input input;
   const Layer& first;
 };
-/// In the order of the layers.
+/// Returns the branches in the order of the layers.
 std::vector<Branch> branches_of(const Architecture& architecture);
 
 }  // namespace pruner

@@ -17,7 +17,8 @@ constexpr const char* kTrainedOn = "trained_on";  // an attribute of the model
 using Handle = void*;
 using Length = uint64_t;
 
-/// What is used of xgboost's C interface, the same since version 1.6; 0 means done.
+/// `XgBoost` holds the calls of xgboost's C interface that are used, the same since version 1.6. A
+/// call that returns int returns 0 when it is done.
 struct XgBoost {
   const char* (*last_error)();
   int (*matrix_create)(const float* rows, Length row_count, Length columns, float missing, Handle*);
@@ -37,8 +38,8 @@ struct XgBoost {
   int (*set_attribute)(Handle, const char* name, const char* value);
 };
 
-/// The system's library or, where it has none, the one in lib/ beside the program (the preset
-/// portable's, which bench/gpu_bundle.sh takes along).
+/// Opens the system's library or, if the system has none, the library in lib/ beside the program
+/// (the preset portable's, which bench/gpu_bundle.sh takes along).
 void* open_library(const char* name) {
   if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
   std::error_code unknown;
@@ -48,7 +49,7 @@ void* open_library(const char* name) {
 
 void* open_xgboost() {
   if (void* const library = dlopen("libxgboost.so", RTLD_NOW | RTLD_LOCAL)) return library;
-  // The loader takes what a library needs from those of its name that are there by then.
+  // The loader resolves a library's dependencies by name among the libraries loaded by then.
   for (const char* name : {"libgomp.so.1", "libdmlc.so.0"}) open_library(name);
   return open_library("libxgboost.so.0");
 }
@@ -88,7 +89,7 @@ Result<XgBoost> library() {
   return kLibrary;
 }
 
-/// The error of a call that did not give 0: the first line that says something.
+/// Returns the error of a call that did not give 0: the first line that says something.
 Result<Unit> done(const XgBoost& xgboost, int status) {
   if (status == 0) return Unit{};
   std::string reason = xgboost.last_error();
@@ -106,7 +107,7 @@ struct Matrix {
   std::vector<size_t> program_of_row;
 };
 
-/// The rows of the programs, one after the other.
+/// Returns the rows of the programs, one after the other.
 template <typename Programs, typename FeaturesOf>
 Result<std::unique_ptr<Matrix>> matrix_of(const XgBoost& xgboost,
                                           const Programs& programs,
@@ -139,7 +140,7 @@ struct BoostedTrees::Booster {
   XgBoost xgboost;
   Handle handle = nullptr;
 
-  /// `matrices`: those whose predictions are kept from round to round.
+  /// `matrices` are the matrices whose predictions are kept from round to round.
   static Result<std::shared_ptr<Booster>> make(std::span<const Handle> matrices, int threads) {
     TRY_ASSIGN(const XgBoost xgboost, library());
     auto booster = std::make_shared<Booster>(xgboost);
@@ -153,9 +154,9 @@ struct BoostedTrees::Booster {
     return done(xgboost, xgboost.set_parameter(handle, name, value.c_str()));
   }
 
-  /// The sum of each program's rows.
+  /// Returns the sum of the predictions of each program's rows.
   Result<std::vector<double>> sums(const Matrix& matrix, size_t programs, bool training) const {
-    constexpr int kMargin = 1;  // what the trees give, untransformed
+    constexpr int kMargin = 1;  // asks for the untransformed output of the trees
     Length count = 0;
     const float* rows = nullptr;
     TRY(done(xgboost, xgboost.predict(handle, matrix.handle, kMargin, 0, training, &count, &rows)));
@@ -192,7 +193,7 @@ class BoostedFit {
   static constexpr int kLookEvery = 10;
   // xgboost prints an error with six decimals, and MetaSchedule reads what is printed.
   static constexpr double kErrorsAUnit = 1e6;
-  static constexpr size_t kManyRows = 20000;  // where exact splits take too long
+  static constexpr size_t kManyRows = 20000;  // rows above which exact splits take too long
 
   Result<Unit> begin() {
     TRY_ASSIGN(const XgBoost xgboost, library());
@@ -252,7 +253,7 @@ class BoostedFit {
     return Unit{};
   }
 
-  /// What is trained on has not been met better for long.
+  /// Returns whether the training error has not fallen for `training_patience` rounds.
   bool is_stale() const {
     const int patience = options_.boosting.training_patience;
     return patience > 0 && rounds_ - least_rounds_ > patience;

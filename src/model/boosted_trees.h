@@ -16,21 +16,23 @@
 
 namespace pruner {
 
-/// Of a row: the statement and nine flags of the task, as the reference has it.
+/// `kTreeFeatures` is the number of features in a row: the statement's features and nine flags of
+/// the task, as in the reference.
 inline constexpr int kTreeFeatures = kStatementFeatures + kTaskFeatures - 1;
 
-/// How trees are grown; the defaults are TenSet's.
+/// `Boosting` says how trees are grown; its defaults are TenSet's.
 struct Boosting {
   int rounds = 300;  // trees, at most
   int max_depth = 6;
   float gamma = 0.003f;  // least gain of a split
   float min_child_weight = 2;
-  /// Rounds without a smaller error of what is trained on before it stops; 0: they don't count.
+  /// The fit stops after so many rounds without a smaller error on the training samples; 0: never.
   int training_patience = 0;
   bool weighs_by_label = false;  // fast programs count more
 };
 
-/// MetaSchedule's (TVM's meta_schedule/cost_model/xgb_model.py).
+/// `kMetaScheduleBoosting` has MetaSchedule's settings (TVM's
+/// meta_schedule/cost_model/xgb_model.py).
 inline constexpr Boosting kMetaScheduleBoosting = {.rounds = 10000,
                                                    .max_depth = 10,
                                                    .gamma = 0.001f,
@@ -43,17 +45,18 @@ struct BoostOptions {
   int threads = 1;
   uint64_t seed = 43;
   double time_box_s = std::numeric_limits<double>::infinity();
-  /// Of each task's samples, held out; the first trees that rank them best are kept.
+  /// `validation_share` is the share of each task's samples that is held out. The fit keeps the
+  /// first trees, up to the round that ranks the held-out samples best.
   double validation_share = 0;
-  int patience = 50;  // rounds without a better loss of what is held out before it stops
+  int patience = 50;  // rounds without a better loss on the held-out samples before it stops
 };
 
 class BoostedTrees;
 
-/// Where a fit stands, every 10 rounds.
+/// `BoostProgress` is the state of a fit, reported every 10 rounds.
 struct BoostProgress {
   int rounds = 0;
-  double error = 0;  // root of the mean squared error of what is trained on
+  double error = 0;  // root of the mean squared error on the training samples
   std::optional<double> validation_loss, validation_accuracy;
   double seconds = 0;
   const BoostedTrees& trees;
@@ -67,7 +70,7 @@ struct BoostWatch {
 
 class BoostedTrees {
  public:
-  /// Whether xgboost is here; the error names the package.
+  /// Returns an error that names the package if xgboost is not here.
   static Result<Unit> find_library();
   /// Fits sums over rows to relative throughputs, by squared error. Errors: xgboost is missing.
   static Result<BoostedTrees> fit(std::span<const TrainingSample> samples,
@@ -78,11 +81,12 @@ class BoostedTrees {
   Result<std::string> print() const;
   Result<int> rounds() const;
 
-  /// What they were trained on, from and to the file; none where it does not say.
+  /// trained_on() and set_trained_on() read and write the list of training programs that a model
+  /// file holds; nullopt if the file has no list.
   Result<std::optional<TrainedOn>> trained_on() const;
   Result<Unit> set_trained_on(const TrainedOn& seen);
 
-  /// One score a program, higher is faster; minus infinity for a program without rows.
+  /// Returns one score a program, higher is faster; minus infinity for a program without rows.
   Result<std::vector<float>> predict(std::span<const ProgramFeatures> programs) const;
 
  private:

@@ -47,7 +47,7 @@ struct TaskTrials {
   std::vector<SketchTrials> sketches;
 };
 
-/// What a neighbour counts: 1 at no distance.
+/// Returns the weight of a neighbour: 1 if no decision differs.
 double neighbour_weight(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
   return std::exp(-differing_decisions(a, b) / kNeighbourDecisions);
 }

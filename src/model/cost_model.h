@@ -24,17 +24,17 @@ struct Sample {
 class CostModel {
  public:
   virtual ~CostModel() = default;
-  /// One score a candidate. Legal candidates only. Empty: the model has nothing to say.
+  /// Returns one score a candidate; empty if the model has nothing to say. Candidates are legal.
   virtual std::vector<float> predict(const Task& task,
                                      const Space& space,
                                      std::span<const Candidate> batch) = 0;
-  /// Learns from what was measured; models that don't learn do nothing.
+  /// Learns from measured candidates; models that don't learn do nothing.
   virtual Result<Unit> update(std::span<const Sample> samples) = 0;
 };
 
 struct DraftOptions {
   int jobs = 1;                       // threads that score
-  Penalties penalties = {};           // that are counted
+  Penalties penalties = {};           // penalties that the draft counts
   DraftForm form = DraftForm::kOurs;  // on a GPU; a CPU has one
 };
 /// The closed-form analyzer as a model: score = 1 / predicted seconds.
@@ -49,13 +49,13 @@ std::unique_ptr<CostModel> make_random_model(uint64_t seed);
 struct FeatureParts {
   bool rows = true, dataflow = true;
 };
-/// A learned model, its features extracted by `jobs` threads. Its update fails where the model
+/// Makes a learned model, whose features `jobs` threads extract. Its update fails if the model
 /// cannot train, or could not score.
 std::unique_ptr<CostModel> make_feature_model(std::unique_ptr<LearnedModel> learned,
                                               int jobs,
                                               FeatureParts parts = {});
-/// Both, weighed by how well each foretold what was measured; nothing to say while the learned one
-/// has none. `draft` outlives it, and learns of samples after it.
+/// Combines both models, weighed by how well each foretold the measurements. The result has nothing
+/// to say while `learned` has no scores. `draft` outlives the result, and learns samples after it.
 std::unique_ptr<CostModel> make_stacked_model(CostModel& draft,
                                               std::unique_ptr<CostModel> learned,
                                               double of_learned = 0);

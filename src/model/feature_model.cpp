@@ -74,7 +74,7 @@ class FeatureModel : public CostModel {
   std::unique_ptr<LearnedModel> learned_;
   int jobs_;
   FeatureParts parts_;
-  std::map<std::string, int32_t> tasks_;  // by key
+  std::map<std::string, int32_t> tasks_;  // task numbers by key
 };
 
 }  // namespace

@@ -15,20 +15,22 @@
 namespace pruner {
 namespace {
 
-// What training may cost, in passes over a program (160 us of a core): a tenth of the time that
-// measuring a sample takes. A training waits for samples that pay for it.
+// The cost of training is counted in passes over a program (160 us of a core each). A sample pays
+// for `kPassesASample` passes, a tenth of the time that measuring the sample takes. A training
+// waits until the samples have paid for it.
 constexpr double kPassesASample = 40;
 constexpr double kPassesATraining = 3000;
 constexpr int kLeastEpochs = 3, kMostEpochs = 30;
 
-/// Boosted trees, as one system or another trains them.
+/// `TreesForm` says how a system trains its boosted trees.
 struct TreesForm {
   std::string_view name;
   Boosting boosting;
-  /// Samples from which on the trees score, whatever the options say; 0: they don't.
+  /// `least_samples` is the number of samples from which on the trees score, whatever the options
+  /// say; 0: the options decide.
   int64_t least_samples = 0;
-  /// Trained when there are so many more samples, as a share of those of the last training; < 0:
-  /// when these have paid for it.
+  /// The trees are trained again when the samples have grown by the share `growth` since the last
+  /// training. If `growth` < 0, the samples must have paid for the training.
   double growth = -1;
   bool blind_to_units = false;
 };
@@ -42,7 +44,7 @@ const TreesForm* find_trees(std::string_view name) {
 
 enum class Updates { kOnline, kNone, kSiamese };
 
-/// What all have in common: the samples so far, and when to train.
+/// `OnlineModel` is the common part of networks and trees: the samples so far, and when to train.
 class OnlineModel : public LearnedModel {
  public:
   OnlineModel(Updates updates, const LearnedModelOptions& options)
@@ -59,7 +61,7 @@ class OnlineModel : public LearnedModel {
   }
 
  protected:
-  /// Whether the samples so far are to be trained on.
+  /// Returns whether to train on the samples so far.
   virtual bool is_due() {
     const double cost = epochs() * static_cast<double>(samples_.size());
     if (options_.as_published || updates_ == Updates::kSiamese) return true;
@@ -69,7 +71,7 @@ class OnlineModel : public LearnedModel {
   }
   virtual Result<Unit> learn() = 0;
 
-  // Of the next training.
+  // Returns the number of epochs of the next training.
   int epochs() const {
     const double affordable = kPassesATraining / static_cast<double>(samples_.size());
     return std::clamp(static_cast<int>(affordable), kLeastEpochs, kMostEpochs);
@@ -78,7 +80,7 @@ class OnlineModel : public LearnedModel {
   Updates updates_;
   LearnedModelOptions options_;
   std::vector<TrainingSample> samples_;
-  double passes_ = 0;  // that samples have paid for
+  double passes_ = 0;  // unspent passes that samples have paid for
 };
 
 class NetworkModel : public OnlineModel {
@@ -220,7 +222,7 @@ class TreesModel : public OnlineModel {
   bool warms_up() const { return std::ssize(samples_) < least_samples_; }
 
   const TreesForm& form_;
-  int64_t least_samples_;  // from which on the trees score
+  int64_t least_samples_;  // number of samples from which on the trees score
   double trained_on_ = 0;  // samples of the last training
   std::optional<BoostedTrees> trees_;
   Rng rng_;

@@ -15,15 +15,15 @@ namespace pruner {
 
 struct LearnedModelOptions {
   std::string load_model = {};  // file of weights; empty: untrained
-  std::string platform = {};    // what the programs run on: which head of a TLP with several scores
+  std::string platform = {};    // device of the programs; selects the head of a TLP with several
   int jobs = 1;                 // threads that score
   int training_threads = 1;
-  double time_box_s = kNoTimeBox;  // of one update's training
+  double time_box_s = kNoTimeBox;  // limit of one update's training
   bool as_published = false;       // refit from scratch at every update, batches of all tasks mixed
   int momentum_period =
       4;  // rounds between trainings of -siamese-update, as released; the paper: 1
-  /// Boosted trees as published score at random until they have more samples than this, the tasks
-  /// of a run times what a round measures; loaded ones never do.
+  /// Boosted trees as published score at random until they have more samples than this number
+  /// (tasks of a run times trials of a round). Loaded trees never score at random.
   int64_t warm_up_samples = 0;
   uint64_t seed = 0;
 };
@@ -32,24 +32,24 @@ class LearnedModel {
  public:
   virtual ~LearnedModel() = default;
 
-  /// One score a program, higher is faster. Empty where the model has nothing to say: before it is
-  /// trained, when its scores are all the same (reported once), and where it failed (fault()).
+  /// Returns one score a program, higher is faster. The result is empty before the model is
+  /// trained, if all scores are the same (reported once), and if the model failed (fault()).
   std::vector<float> predict(std::span<const ProgramFeatures> programs);
-  /// Why scores could not be made, or are no numbers; a model of which one was so is not to be
+  /// Returns why scores could not be made, or are no numbers. A model with a fault is not to be
   /// believed any more.
   const std::optional<std::string>& fault() const { return fault_; }
-  /// Whether there is anything to score with: weights, or enough to have been trained on.
+  /// Returns whether the model can score: it has weights, or trees, or scores at random for now.
   virtual bool ready() const = 0;
-  /// Whether it reads the schedule primitives of programs, and nothing else.
+  /// Returns whether the model reads the schedule primitives of programs, and nothing else.
   virtual bool reads_primitives() const { return false; }
-  /// Whether what an instruction for dot products or matrices computes is no row to it.
+  /// Returns whether the model sees no row for the result of a dot-product or matrix instruction.
   virtual bool is_blind_to_units() const { return false; }
-  /// Learns from a round's programs, along with all before; models that do not update do nothing.
+  /// Learns from a round's programs and all earlier ones; models that do not update do nothing.
   /// An error leaves the model as it was.
   virtual Result<Unit> update(std::span<const TrainingSample> samples) = 0;
-  /// Writes what load_model reads; an error before the model is trained.
+  /// Writes the file that load_model reads; an error before the model is trained.
   virtual Result<Unit> save(const std::string& path) const = 0;
-  /// What its file says that it was trained on; none where it does not say.
+  /// Returns the programs that the model was trained on, as its file says; nullopt if it does not.
   virtual Result<std::optional<TrainedOn>> trained_on() const { return std::optional<TrainedOn>(); }
 
  protected:
@@ -60,22 +60,22 @@ class LearnedModel {
   std::optional<std::string> fault_;
 };
 
-/// "pam, mlp, tlp or xgb": the networks' names on the command line, and boosted trees.
+/// Returns "pam, mlp, tlp or xgb": the networks' names on the command line, and boosted trees.
 std::string trainable_models();
 
-/// The model of a name: one of these (networks by their name in files, too), which trains online,
-/// or one of these with -no-update or -siamese-update (Momentum online Adaptation; pam and mlp).
+/// Makes the model of a name. A name of trainable_models(), or a network's name in files, trains
+/// online; -no-update or -siamese-update (Momentum online Adaptation; pam and mlp) may follow it.
 Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
                                                          const LearnedModelOptions& options);
 
-/// Whether what the model of a name trains and scores with is here: LibTorch's plug-in, xgboost.
-/// The error names the package to install.
+/// Checks that the library for training and scoring is here: LibTorch's plug-in, or xgboost. The
+/// error names the package to install.
 Result<Unit> find_libraries_of(std::string_view name);
 
-/// The model whose weights or trees a file holds, whichever it is: it scores and never learns.
+/// Makes the model whose weights or trees a file holds. The model scores and never learns.
 Result<std::unique_ptr<LearnedModel>> load_learned_model(const std::string& path, int jobs);
 
-/// Why scores cannot order the programs: a NaN, or one score for programs that differ.
+/// Returns why scores cannot order the programs: a NaN, or one score for programs that differ.
 std::optional<std::string> fault_of(std::span<const float> scores,
                                     std::span<const ProgramFeatures> programs);
 

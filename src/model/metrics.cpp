@@ -10,7 +10,7 @@
 namespace pruner {
 namespace {
 
-constexpr double kSame = 1e-6;  // less of a sum of squares counts as labels that are all the same
+constexpr double kSame = 1e-6;  // labels with a smaller sum of squares count as all the same
 
 std::vector<size_t> descending(std::span<const float> values) {
   std::vector<size_t> order(values.size());
@@ -20,11 +20,11 @@ std::vector<size_t> descending(std::span<const float> values) {
   return order;
 }
 
-/// The expected k-th greatest of `draws` values without replacement from `sorted` (ascending).
+/// Returns the expected k-th greatest of `draws` draws without replacement from ascending values.
 double expected_greatest(std::span<const double> sorted, size_t draws, size_t k = 1) {
   const size_t n = sorted.size();
-  // That it is the i-th of n: C(n - i, k - 1) C(i - 1, draws - k) / C(n, draws), from the greatest
-  // i downwards.
+  // `share` is the probability that the k-th greatest is the i-th of n values:
+  // C(n - i, k - 1) C(i - 1, draws - k) / C(n, draws). The loop goes from the greatest i downwards.
   double share = 1, sum = 0;
   for (size_t j = 0; j < k; ++j)
     share *= static_cast<double>(draws - j) / static_cast<double>(n - j);
@@ -37,7 +37,7 @@ double expected_greatest(std::span<const double> sorted, size_t draws, size_t k 
   return sum;
 }
 
-/// As above, the mean over 1..k draws.
+/// Returns the mean of the expected greatest value over 1..k draws.
 double expected_peak(std::span<const double> sorted, size_t k) {
   double sum = 0;
   for (size_t j = 1; j <= k; ++j) sum += expected_greatest(sorted, j);
@@ -79,7 +79,7 @@ TaskMetrics task_metrics(std::span<const float> scores,
   const double best_label = labels[by_label[0]];
   task.best_s = *std::min_element(latencies_s.begin(), latencies_s.end());
   std::vector<double> ascending_labels(labels.begin(), labels.end());
-  std::vector<double> ascending_speeds;  // of which the greatest is the least latency, negated
+  std::vector<double> ascending_speeds;  // latencies, negated: the greatest is the least latency
   for (double& label : ascending_labels) label /= best_label;
   for (const double s : latencies_s) ascending_speeds.push_back(-s);
   std::sort(ascending_labels.begin(), ascending_labels.end());
@@ -166,7 +166,7 @@ void divide(std::array<double, N>& sums, int64_t count) {
   for (double& sum : sums) sum = count > 0 ? sum / static_cast<double>(count) : 0;
 }
 
-/// Top-k and Best-k where each task is a network of its own.
+/// Adds Top-k and Best-k with each task as a network of its own.
 void add_task_scores(std::span<const TaskMetrics> tasks, Metrics& sum) {
   std::vector<TaskCalls> all, drafted;
   for (size_t t = 0; t < tasks.size(); ++t) {

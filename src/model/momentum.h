@@ -1,5 +1,5 @@
-// Momentum online Adaptation (MoA; Pruner, section 4.5): pretrained weights in, weights for
-// the target out, which follow what is measured there while the pretrained ones drift slowly after.
+// Momentum online Adaptation (MoA; Pruner, section 4.5) makes the target's weights from pretrained
+// ones. They follow the target's measurements; the pretrained weights drift slowly after.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@
 namespace pruner {
 
 struct MomentumOptions {
-  double momentum = 0.99;  // what the siamese network keeps of itself at an update
+  double momentum = 0.99;  // share of its weights that the siamese network keeps at an update
   int period = 4;          // rounds from one training to the next; the paper: 1
-  /// As released: the records' scales replace the siamese network's, whose weights expect others.
-  /// Otherwise they are widened and the network is left as it was.
+  /// If true, the records' scales replace the siamese network's as in the released code, though its
+  /// weights expect the old scales. If false, its scales are widened; its function stays the same.
   bool replace_scales = false;
 };
 
@@ -21,14 +21,14 @@ class MomentumAdaptation {
   MomentumAdaptation(ModelWeights pretrained, const MomentumOptions& options)
       : options_(options), siamese_(pretrained), target_(std::move(pretrained)) {}
 
-  /// What predicts: the pretrained network, then the one trained last.
+  /// Returns the weights that predict: the pretrained weights, then the weights trained last.
   const ModelWeights& target() const { return target_; }
-  /// Where each training starts.
+  /// Returns the weights that each training starts from.
   const ModelWeights& siamese() const { return siamese_; }
 
-  /// After a round of measuring; `samples`: all of the run. True when it trained: a copy of the
-  /// siamese network, which then moves 1 - momentum of the way towards it (batch norm's statistics
-  /// do not).
+  /// Ends a round of measuring; `samples` are all samples of the run. Every `period` rounds,
+  /// update() trains a copy of the siamese network and returns true. The siamese network then moves
+  /// 1 - momentum of the way towards the copy, except for batch norm's statistics.
   Result<bool> update(std::span<const TrainingSample> samples, const TrainOptions& options);
 
  private:

@@ -32,7 +32,7 @@ struct PickleNode {
   PickleKind kind = PickleKind::kNone;
   int64_t integer = 0;
   double number = 0;
-  std::string_view text{};        // into the stream
+  std::string_view text{};        // part of the stream
   std::vector<PickleId> items{};  // elements, or keys and values in turn
   PickleId callee = kNoNode, arguments = kNoNode, state = kNoNode;
 };
@@ -40,15 +40,15 @@ struct PickleNode {
 struct Pickle {
   std::vector<PickleNode> nodes;
   PickleId root = kNoNode;
-  size_t bytes = 0;  // of the stream; others may follow it
+  size_t bytes = 0;  // size of the pickle; others may follow in the stream
 
   const PickleNode& operator[](PickleId id) const { return nodes[id]; }
-  /// The value that the dictionary (or call with items) holds under `key`; kNoNode without one.
+  /// Returns the value that the dictionary (or call with items) holds under `key`; kNoNode if none.
   PickleId find(PickleId dict, std::string_view key) const;
 };
 
-/// Reads the pickle that `stream` starts with, which must outlive the result. `known`: every
-/// "module name" that may occur.
+/// Reads the pickle that `stream` starts with; `stream` must outlive the result. `known` lists
+/// every "module name" that may occur.
 Result<Pickle> read_pickle(std::string_view stream, std::span<const std::string_view> known);
 
 }  // namespace pruner

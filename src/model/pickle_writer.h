@@ -15,7 +15,7 @@ using PickledItems = std::vector<std::pair<std::string, Pickled>>;
 
 Pickled pickled_none();
 Pickled pickled_bool(bool value);
-/// Of 32 bits.
+/// Pickles an integer, which must fit in 32 bits.
 Pickled pickled_integer(int64_t value);
 Pickled pickled_float(double value);
 Pickled pickled_text(std::string_view text);
@@ -23,17 +23,17 @@ Pickled pickled_bytes(std::string_view bytes);
 Pickled pickled_tuple(const std::vector<Pickled>& values);
 Pickled pickled_list(const std::vector<Pickled>& values);
 Pickled pickled_dict(const PickledItems& items);
-/// A class or function, by "module name".
+/// Pickles a class or function, which `name` gives as "module name".
 Pickled pickled_global(std::string_view name);
-/// What it gives for the arguments.
+/// Pickles the result of a call: the class or function `name`, applied to the arguments.
 Pickled pickled_call(std::string_view name, const std::vector<Pickled>& arguments);
 Pickled pickled_ordered_dict(const PickledItems& items);
-/// An object of a class with these attributes.
+/// Pickles an object of the class `name` with these attributes.
 Pickled pickled_object(std::string_view name, const PickledItems& attributes);
-/// What stands outside of the stream under this name.
+/// Pickles a reference to an object that is stored outside of the stream under this name.
 Pickled pickled_persistent(const Pickled& name);
 
-/// A stream of one value.
+/// Returns the stream that holds one value.
 std::string print_pickle(const Pickled& value);
 
 }  // namespace pruner

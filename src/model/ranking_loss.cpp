@@ -8,7 +8,7 @@
 namespace pruner {
 namespace {
 
-constexpr double kLeast = 1e-10;  // of the ideal DCG, a probability, and a weighted probability
+constexpr double kLeast = 1e-10;  // least ideal DCG, probability, and weighted probability
 
 /// Adds the loss of the programs `order` to `sum`.
 void add_group(std::span<const float> scores,
@@ -50,7 +50,7 @@ void add_group(std::span<const float> scores,
 }
 
 constexpr double kSteepness = 4;  // how much more pairs of fast programs count; the scores' range
-constexpr double kSquares = 0.2;  // what squared differences count for
+constexpr double kSquares = 0.2;  // weight of the squared differences
 
 /// Adds the loss of every pair of the programs `ids`.
 void add_pairs(std::span<const float> scores,

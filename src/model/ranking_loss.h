@@ -18,23 +18,23 @@ struct RankingLoss {
   std::vector<float> gradient;  // d loss / d score
 };
 
-/// The loss of one batch: over every pair with different labels, |change of NDCG when the two swap
-/// places| * -log2(sigmoid(score of the better - score of the worse)), summed. `labels`: relative
-/// throughputs in [0, 1]. With `groups`, one number a program, only programs of equal number are
-/// compared, each group with an NDCG of its own; empty: all are.
+/// Returns the LambdaRank loss of one batch. Every pair of programs with different labels adds
+/// |change of NDCG when the two swap places| * -log2(sigmoid(better score - worse score)).
+/// `labels` are relative throughputs in [0, 1]. `groups` has one number a program: only programs
+/// with the same number are compared, each group with its own NDCG. If empty, all are compared.
 RankingLoss lambda_rank(std::span<const float> scores,
                         std::span<const float> labels,
                         std::span<const int32_t> groups = {});
 
-/// As above: over every pair with different labels, (2^4y_a - 2^4y_b) / 4n * -log(sigmoid(s_a -
-/// s_b)), with n programs in the group; and over every program 0.1 * (s - 4y)², both without the
-/// mean of the group. Every pair counts, those of fast programs more; the squares say how far
-/// apart.
+/// Returns the pair loss of one batch, a sum over groups of n programs. Every pair with labels
+/// y_a > y_b adds (2^4y_a - 2^4y_b) / 4n * -log(sigmoid(s_a - s_b)): pairs of fast programs count
+/// more. Every program adds 0.1 * (e - mean of e in the group)², where e = s - 4y; the squares
+/// say how far apart the scores should lie.
 RankingLoss pair_loss(std::span<const float> scores,
                       std::span<const float> labels,
                       std::span<const int32_t> groups = {});
 
-/// The loss of a kind.
+/// Returns lambda_rank() or pair_loss(), depending on `kind`.
 RankingLoss ranking_loss(RankingLossKind kind,
                          std::span<const float> scores,
                          std::span<const float> labels,

@@ -7,17 +7,17 @@
 namespace pruner {
 namespace {
 
-constexpr size_t kLengthBytes = 8;  // of the header's length, little-endian
+constexpr size_t kLengthBytes = 8;  // size of the header's length, little-endian
 constexpr const char* kMetadata = "__metadata__";
 
-/// Bytes of an element; 0: a type that is not read.
+/// Returns the bytes of an element; 0 for a type that is not read.
 uint64_t element_bytes(std::string_view dtype) {
   if (dtype == "F32" || dtype == "I32") return 4;
   if (dtype == "F64" || dtype == "I64" || dtype == "U64") return 8;
   return 0;
 }
 
-/// The product of the extents; an error where it is more than `limit`.
+/// Returns the product of the extents; an error if the product is above `limit`.
 Result<uint64_t> element_count(const std::vector<int64_t>& shape, uint64_t limit) {
   uint64_t count = 1;
   for (const int64_t extent : shape) {

@@ -25,12 +25,12 @@ struct SafetensorsEntry {
 struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
   std::map<std::string, SafetensorsEntry> entries;
-  size_t data = 0;  // where it starts, of the file
+  size_t data = 0;  // offset of the data in the file, in bytes
 };
 
 /// Every entry lies within the bytes and has the size of its shape. Errors do not name the file.
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view bytes);
-/// What stands before the data, a multiple of 8 bytes.
+/// Returns the bytes before the data; their number is a multiple of 8.
 std::string print_safetensors_header(const SafetensorsHeader& header);
 
 /// Errors do not name the file.

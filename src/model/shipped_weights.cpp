@@ -2,7 +2,7 @@
 
 #include "support/file.h"
 
-// Of cmake/shipped_weights.S.in.
+// cmake/shipped_weights.S.in defines these symbols.
 extern "C" const char pruner_shipped_weights[], pruner_shipped_weights_end[];
 
 namespace pruner {

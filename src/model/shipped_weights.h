@@ -8,11 +8,12 @@
 
 namespace pruner {
 
-/// What stands for the file of these weights where one is named, as in --load-model; a file of that
-/// name is "./shipped".
+/// `kShippedWeights` names these weights in place of a file, as in --load-model; a file of the same
+/// name is given as "./shipped".
 inline constexpr const char* kShippedWeights = "shipped";
 
-/// The bytes of a file of weights or trees; of kShippedWeights those of models/pam_cpu.safetensors.
+/// Returns the bytes of a file of weights or trees. For kShippedWeights, returns the bytes of
+/// models/pam_cpu.safetensors.
 Result<std::string> read_model_file(const std::string& path);
 
 }  // namespace pruner

@@ -7,9 +7,9 @@ namespace pruner {
 
 namespace {
 
-// Measured programs' worth of trust that the draft alone is right.
+// `kPrior` is the trust that the draft alone is right, in measured programs.
 constexpr double kPrior = 4;
-// What a round's sums keep of those before, as the learned model changes.
+// `kKept` is the share of the earlier sums that a round keeps, as the learned model changes.
 constexpr double kKept = 0.95;
 
 void centre(std::vector<double>& values) {

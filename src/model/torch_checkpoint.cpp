@@ -45,12 +45,12 @@ std::vector<std::string_view> known_classes() {
   return names;
 }
 
-constexpr int kMaxDepth = 16;  // of modules in modules; a damaged file may nest them without end
+constexpr int kMaxDepth = 16;  // nested modules at most; a damaged file may nest without end
 
 static_assert(std::endian::native == std::endian::little, "checkpoints are little-endian");
 
 struct Storage {
-  std::string type;  // as "FloatStorage"
+  std::string type;  // class name, such as "FloatStorage"
   std::string bytes;
 };
 

@@ -57,11 +57,12 @@ Pickled vector_of(const std::vector<float>& values) {
 }
 
 struct Module {
-  std::string_view name;  // of the class
+  std::string_view name;  // class name
   PickledItems parameters = {}, buffers = {}, modules = {}, attributes = {};
 };
 
-/// In evaluation mode, as a training that validates leaves it: a program's score is its own.
+/// Pickles a module in evaluation mode, as a training that validates leaves the module: a program's
+/// score depends on no other program.
 Pickled pickled(const Module& module) {
   PickledItems all = {
       {"training", pickled_bool(false)},

@@ -14,11 +14,11 @@ namespace pruner {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Ids = std::vector<size_t>;  // of samples
+using Ids = std::vector<size_t>;  // indices of samples
 
-constexpr double kKept = 0.95;            // of the moving average of the loss, a batch
-constexpr double kWarmUp = 0.05;          // of all batches, in which the learning rate rises
-constexpr double kOfflinePasses = 1.5e6;  // over programs, that a training from files may cost
+constexpr double kKept = 0.95;    // share of the moving average of the loss that a batch keeps
+constexpr double kWarmUp = 0.05;  // share of all batches in which the learning rate rises
+constexpr double kOfflinePasses = 1.5e6;  // passes over programs a training from files may cost
 
 class Training {
  public:
@@ -126,8 +126,8 @@ class Training {
     return watch_.on_epoch(state_, now);
   }
 
-  /// The epoch's order: everything mixed, or runs of one task mixed. An epoch's own chance, so that
-  /// a training that goes on draws as one that was never cut.
+  /// Returns the epoch's order: all samples mixed, or runs of one task mixed. Each epoch has its
+  /// own random numbers, so that a resumed training draws the same as an uninterrupted one.
   Ids epoch_order() const {
     Rng rng = epoch_chance();
     Ids order = held_.train;
@@ -200,7 +200,7 @@ class Training {
   Result<double> train_batch(std::span<const size_t> ids) {
     TrainingBatch batch = batch_of(ids);
     std::vector<float> labels;
-    std::vector<int32_t> groups;  // by task, and by head where there are several
+    std::vector<int32_t> groups;  // one per score: its task, and its head if there are several
     const auto request = [&](size_t place, size_t head) {
       const auto heads = static_cast<int32_t>(std::max<size_t>(weights_.heads.size(), 1));
       const int32_t task = options_.group_by_task ? samples_[ids[place]].task : 0;
@@ -257,7 +257,7 @@ class Training {
     report.validation_accuracy.push_back(pairwise_accuracy(scores, labels, tasks));
   }
 
-  /// Each by the head of its platform.
+  /// Scores each held-out program by the head of its platform.
   std::vector<float> validation_scores(const ModelWeights& weights) const {
     if (weights.heads.empty()) return Network(weights).predict(validation_, options_.threads);
     std::vector<float> scores(validation_.size());
@@ -275,11 +275,11 @@ class Training {
     return scores;
   }
 
-  /// Of this training and, where it goes on, the earlier ones.
+  /// Returns the seconds of this training and, if it goes on, of the earlier ones.
   double seconds() const {
     return earlier_s_ + std::chrono::duration<double>(Clock::now() - begin_).count();
   }
-  /// Never before the first batch: a training changes something.
+  /// Returns false before the first batch, so that a training always changes something.
   bool out_of_time() const { return trained_programs_ > 0 && seconds() > options_.time_box_s; }
   bool interrupted() const { return watch_.stop != nullptr && *watch_.stop; }
 
@@ -293,7 +293,7 @@ class Training {
   std::optional<FeatureStatistics> statistics_;
   std::unique_ptr<Trainer> trainer_;
   TrainState state_;
-  double share_ = 0;  // of the epoch
+  double share_ = 0;  // share of the epoch that is done
   Clock::time_point begin_;
   double earlier_s_ = 0;
   size_t trained_programs_ = 0;

@@ -29,69 +29,71 @@ struct TrainOptions {
   double learning_rate = 7e-4;
   Schedule schedule = Schedule::kSteps;
   double weight_decay = 1e-6;
-  double clip_norm = 0.5;  // of the gradients; 0: none
+  double clip_norm = 0.5;  // greatest L2 norm of the gradients; 0: no clipping
   int epochs = 50;
   int batch = 512;  // programs
-  int run = 64;     // of these, programs of one task that stay together
-  /// Epochs without a better loss of what is held out, or moving average of the batches' where
-  /// nothing is, before it stops; 0: never.
+  int run = 64;     // programs of one task that stay together in a batch
+  /// Training stops after so many epochs without a better loss; 0: never. The loss is that of the
+  /// held-out programs, or the moving average of the batches' losses if nothing is held out.
   int patience = 16;
   RankingLossKind loss = RankingLossKind::kLambdaRank;
-  /// The loss compares programs of one task only, and a batch holds runs of a task.
+  /// If true, the loss compares programs of one task only, and a batch holds runs of a task.
   bool group_by_task = true;
-  /// Of each task's samples, held out; the weights of the epoch that ranks them best are kept. 0:
-  /// nothing held out, the last weights are kept.
+  /// `validation_share` is the share of each task's samples that is held out; the weights of the
+  /// epoch that ranks the held-out samples best are kept. If 0, the last weights are kept.
   double validation_share = 0.1;
-  /// Widens the scales to the samples' maxima; otherwise the start's are kept.
+  /// If true, the scales are widened to the samples' maxima; otherwise the start's are kept.
   bool widen_scales = true;
-  /// Features of mean 0 and deviation 1 while it trains; the first layers make up for it after.
+  /// If true, features have mean 0 and deviation 1 in training; the first layers adapt afterwards.
   bool standardize = false;
   double time_box_s = kNoTimeBox;
   int threads = 1;
   uint64_t seed = 0;
 };
 
-/// As Pruner and TenSet train from scratch: batches and pairs of all tasks mixed, last weights
-/// kept.
+/// Returns the options of the published scripts that train from scratch: batches and pairs mix all
+/// tasks. The last weights are kept if nothing is held out (Pruner, TenSet).
 TrainOptions published_training(const Architecture& architecture);
-/// As Pruner fine-tunes pretrained weights on a target's records: plain SGD, scales kept.
+/// Returns the options with which Pruner fine-tunes pretrained weights on a target's records: plain
+/// SGD, scales kept.
 TrainOptions published_fine_tuning();
 
 struct TrainReport {
   int epochs = 0;
-  int best_epoch = 0;                       // whose weights were kept, counted from 1
-  std::vector<double> losses;               // moving average over batches, at each epoch's end
-  std::vector<double> learning_rates;       // of each epoch's last batch
-  std::vector<double> validation_losses;    // of the programs held out, mean of tasks, per epoch
+  int best_epoch = 0;                     // epoch whose weights were kept, counted from 1
+  std::vector<double> losses;             // moving average over batches, at each epoch's end
+  std::vector<double> learning_rates;     // rate of each epoch's last batch
+  std::vector<double> validation_losses;  // loss of the held-out programs, mean of tasks, per epoch
   std::vector<double> validation_accuracy;  // pairwise, per epoch
   double seconds = 0;
   double samples_per_s = 0;
   std::string stopped;  // "all epochs", "no better loss", "time box" or "interrupted"
 };
 
-/// A training between two epochs: with the same samples and options it goes on to the same end.
+/// `TrainState` is a training between two epochs. A training resumed with the same samples and
+/// options comes to the same end.
 struct TrainState {
-  Tensors tensors, best;  // of the standardized network, if it is one
+  Tensors tensors, best;  // tensors of the standardized network if the training standardizes
   Tensors optimizer;
-  double average = 0;  // moving, of the batches' losses: 0.95 of it and 0.05 of the next
+  double average = 0;  // moving average of the batches' losses: 0.95 of the old, 0.05 of the next
   double least_loss = std::numeric_limits<double>::infinity();
   int without_better = 0;
   TrainReport report;
 };
 
-/// Where a training stands.
+/// `TrainProgress` is the state of a training after a batch.
 struct TrainProgress {
-  const TrainReport& report;  // of whole epochs
-  double epochs = 0;          // done, the part of this one included
+  const TrainReport& report;  // report on the whole epochs so far
+  double epochs = 0;          // epochs done, with the part of this epoch
   double loss = 0;            // moving average over batches
   double learning_rate = 0;
   double seconds = 0;
 };
 
-/// Who looks on. All may be empty.
+/// `TrainWatch` holds the observers of a training. All fields may be empty.
 struct TrainWatch {
   std::function<void(const TrainProgress&)> on_batch;
-  /// `now`: the epoch's weights, as they score.
+  /// `now` holds the epoch's weights in the form that scores.
   std::function<Result<Unit>(const TrainState& state, const ModelWeights& now)> on_epoch;
   const std::atomic<bool>* stop = nullptr;  // ends the training with the best weights so far
   const TrainState* resume = nullptr;
@@ -102,28 +104,29 @@ struct Trained {
   TrainReport report;
 };
 
-/// ModelWeights as torch draws them for new layers; no scales yet, the first training gives them. A
-/// network of primitives is of `form` (primitive_form_of() its samples); with `platforms` it has a
-/// head for each and one for others.
+/// Returns weights as torch draws them for new layers. The first training sets the scales. A
+/// network that reads primitives has the form `form` (primitive_form_of() its samples). With
+/// `platforms`, the network has a head for each platform and one for others.
 ModelWeights initial_weights(const Architecture& architecture,
                              uint64_t seed,
                              const PrimitiveForm& form = kCpuPrimitives,
                              std::span<const std::string> platforms = {});
 
-/// As records of files are trained on: what orders programs best that it has not seen, in the least
-/// time (bench/offline.py). Fewer programs are passed over more often.
+/// Returns the options for training on records from files: those that order unseen programs best in
+/// the least time (bench/offline.py). Fewer programs get more epochs.
 TrainOptions offline_training(size_t programs);
-/// As weights go on to learn from records of another device: a few epochs of offline_training().
-/// More make the network know those tasks by heart, and order others worse than it did.
+/// Returns the options for weights that go on to learn from records of another device: those of
+/// offline_training() with few epochs. With more epochs the network learns those tasks by heart and
+/// orders other tasks worse than before.
 TrainOptions offline_fine_tuning(size_t programs);
 
-/// The head of a platform among several; a new one starts as the other platforms' is. Weights
-/// with one stay as they are, and the head is 0.
+/// Returns the head of a platform among several heads. If the platform has no head, a copy of the
+/// other platforms' head is added. Weights with one head stay as they are, and the head is 0.
 size_t add_platform(ModelWeights& weights, const std::string& platform);
 
-/// Samples without what the network reads are left out. Of several heads each program
-/// trains that of its platform and that of the others. Errors: fewer than two programs are left;
-/// they are another kind of device's than the weights'; the plug-in is missing.
+/// Trains on the samples that have the input that the network reads. With several heads, each
+/// program trains its platform's head and the other platforms' head. Errors: fewer than two
+/// programs are left; the weights are for another kind of device; the plug-in is missing.
 Result<Trained> train(ModelWeights start,
                       std::span<const TrainingSample> samples,
                       const TrainOptions& options,

@@ -1,5 +1,5 @@
-// What a model has seen: programs and workloads by hash, so that it can be judged by what it has
-// not. A text that stands in every model file that was trained from records.
+// `TrainedOn` lists the hashes of the programs and workloads that a model was trained on, so that
+// unseen programs can judge the model. Every model file that was trained from records has the list.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct TrainedOn {
 
   bool has_program(uint64_t id) const;
   bool has_workload(std::string_view key) const;
-  /// Adds what a later training saw.
+  /// Adds the programs and workloads of a later training.
   void add(const TrainedOn& later);
   friend bool operator==(const TrainedOn&, const TrainedOn&) = default;
 };

@@ -1,4 +1,4 @@
-// What learned models train on: the features of measured programs and how long they took.
+// Samples for the training of learned models: the features and latencies of measured programs.
 #pragma once
 
 #include <functional>
@@ -15,23 +15,23 @@ struct TrainingSample {
   int32_t task = 0;  // samples of one task are compared with each other
   ProgramFeatures features;
   double latency_s = 0;   // 1e10 when the trial failed
-  int32_t platform = -1;  // place in ModelWeights::heads of what it was measured on; -1: not there
+  int32_t platform = -1;  // index in ModelWeights::heads of the measuring device; -1: none
 };
 
-/// The form of a TLP for the samples' kind of device: the published one's size, arguments by their
-/// logarithm.
+/// Returns the form of a TLP for the samples' kind of device: the published form's size, with
+/// arguments by their logarithm.
 PrimitiveForm primitive_form_of(std::span<const TrainingSample> samples);
 
-/// One label a sample: the best latency of its task over its own, in (0, 1].
+/// Returns one label a sample: the best latency of its task over the sample's, in (0, 1].
 std::vector<float> relative_throughputs(std::span<const TrainingSample> samples);
 
-/// Samples that can be read, by place: those to train on and those to judge by.
+/// `HeldOut` holds the indices of the readable samples: those to train on and those to judge by.
 struct HeldOut {
   std::vector<size_t> train, validation;
   int validation_tasks = 0;
 };
-/// Holds a share of each task's samples out, the same for one seed; nothing, where that would be
-/// too little to say something.
+/// Holds a share of each task's samples out, the same samples for one seed. Nothing is held out if
+/// the held-out samples would be too few to say something.
 HeldOut hold_out(std::span<const TrainingSample> samples,
                  double share,
                  uint64_t seed,
@@ -44,16 +44,16 @@ void shuffle(std::vector<T>& all, Rng& rng) {
     std::swap(all[i - 1], all[rng.below(static_cast<int64_t>(i))]);
 }
 
-/// The maximum of each input's columns over the samples, 1 where that is not above 0.
+/// Returns the maximum of each input's columns over the samples, or 1 if it is not above 0.
 FeatureScales scales_of(std::span<const TrainingSample> samples);
 
-/// The same network for features divided by larger scales: each scale becomes its maximum with that
-/// of `scales`, and the first layers' columns make up for it. A column whose scale was 1 and grows
-/// was zero so far, and keeps its weights. ModelWeights without scales take those given.
+/// Raises each scale of `weights` to at least its value in `scales`. The first layers' columns make
+/// up for the larger divisor, so the network stays the same. If a scale was 1 and grows, its column
+/// was zero so far, and the column keeps its weights. Weights without scales take `scales`.
 void widen_scales(const FeatureScales& scales, ModelWeights& weights);
 
-/// Share of the pairs within a task that scores and labels order alike, weighted by the task's
-/// number of samples; 0.5 for a task with one sample (TenSet's pairwise comparison accuracy).
+/// Returns TenSet's pairwise comparison accuracy: the share of pairs within a task that scores and
+/// labels order alike. Tasks are weighted by their number of samples; one sample has 0.5.
 double pairwise_accuracy(std::span<const float> scores,
                          std::span<const float> labels,
                          std::span<const int32_t> tasks);

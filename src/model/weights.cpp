@@ -23,7 +23,7 @@ std::string print_shape(const std::vector<int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-/// The first number that is not finite, or is below `least`.
+/// Returns an error for the first number that is not finite, or is below `least`.
 Result<Unit> check_numbers(std::string_view name, std::span<const float> values, float least) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i]) || values[i] < least)
@@ -46,7 +46,8 @@ Result<Unit> check_scale(const InputRow& input, std::span<const float> scale, si
   return check_numbers(name, scale, std::numeric_limits<float>::min());
 }
 
-/// The weights of the statements' columns; null: the network reads none, or they are missing.
+/// Returns the weights of the statements' columns; null if the network reads no statements, or the
+/// weights are missing.
 WeightTensor* columns_of(ModelWeights& weights) {
   for (const Branch& branch : branches_of(*weights.architecture)) {
     if (branch.input != Input::kStatements) continue;
@@ -100,7 +101,7 @@ Result<Unit> add_scales_beside(const std::string& path, ModelWeights& weights) {
 
 bool is_pickle(const std::string& path) { return path.ends_with(".pkl"); }
 
-/// "cuda 40 20 log" (or raw) and the heads' names, one a line.
+/// Returns the primitives' form as "cuda 40 20 log" (or raw).
 std::string print_form(const PrimitiveForm& form) {
   const char* table = form.gpu ? "cuda" : "llvm";
   return fmt::format("{} {} {} {}", table, form.steps, form.width, form.log ? "log" : "raw");
@@ -251,7 +252,7 @@ size_t head_of(const ModelWeights& weights, std::string_view platform) {
 
 namespace {
 
-/// `name`: before those of the layer's tensors; `in`: the width of what it reads.
+/// `name` is the prefix of the layer's tensors' names; `in` is the width of the layer's input.
 void add_specs(const Layer& layer,
                const std::string& name,
                int64_t in,
@@ -273,7 +274,7 @@ void add_specs(const Layer& layer,
     specs.push_back({name + ".weight", {out, in}, bound});
     specs.push_back({name + ".bias", {out}, bound});
     if (in != kRowFeatures) return;
-    // One that never meets a unit starts and stays as the published one.
+    // A network that never meets a unit starts and stays like the published network.
     for (WeightSpec& spec : std::span(specs).last(2))
       spec.bound = 1 / std::sqrt(static_cast<double>(kPublishedRowFeatures));
     std::prev(specs.end(), 2)->drawn = kPublishedRowFeatures;

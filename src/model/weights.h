@@ -1,5 +1,5 @@
-// The weights of a learned model as plain data, from and to files. What load_weights gives fits its
-// architecture: every tensor there, of its shape, and every number finite.
+// The weights of a learned model as plain data, from and to files. Weights that load_weights()
+// returns fit their architecture: every tensor is there with its shape, and every number is finite.
 #pragma once
 
 #include <map>
@@ -25,28 +25,28 @@ struct WeightTensor {
 
 using Tensors = std::map<std::string, WeightTensor, std::less<>>;
 
-/// Of the numbers in ProgramFeatures; weights for others are refused. Older ones, and the published
-/// ones, get columns of zeros for what they know nothing of, and a file of weights whose last
-/// columns are zeros is of the oldest version that has the others.
+/// `kFeatureVersion` is the version of the numbers in ProgramFeatures. Published weights, and
+/// weights in kOlderFeatures, get columns of zeros for missing features; other weights are refused.
+/// A file whose last columns are zeros has the oldest version with the other columns.
 inline constexpr int kFeatureVersion = 3;
 
 struct OlderFeatures {
-  int version, columns;  // of the statements
+  int version, columns;  // feature version, columns of a statement row
 };
-/// Nothing of units; nothing of a GPU's.
+/// Version 1 has no features of units; version 2 has no features of a GPU's units.
 inline constexpr OlderFeatures kOlderFeatures[] = {{1, kPublishedRowFeatures},
                                                    {2, kPublishedRowFeatures + kUnitFeatures}};
 
 struct ModelWeights {
-  const Architecture* architecture = nullptr;  // none until they are read or made
+  const Architecture* architecture = nullptr;  // null until the weights are read or made
   std::string mode = "base_only";              // how they were trained, in TenSet's words
-  FeatureScales scale = {};                    // empty for inputs that it does not read
+  FeatureScales scale = {};                    // empty for inputs that the network does not read
   Tensors tensors = {};                        // under the names of the published checkpoints
   std::optional<TrainedOn> trained_on = {};    // unknown of published checkpoints
 
-  PrimitiveForm form = kCpuPrimitives;  // that it reads, if any
-  /// Names of the platforms that have a decoder each (MTL-TLP), the last kOtherPlatform; empty: one
-  /// decoder serves all.
+  PrimitiveForm form = kCpuPrimitives;  // form of the primitives, if the network reads them
+  /// `heads` names the platforms that have a decoder each (MTL-TLP), the last kOtherPlatform;
+  /// empty: one decoder serves all platforms.
   std::vector<std::string> heads = {};
 
   friend bool operator==(const ModelWeights&, const ModelWeights&) = default;
@@ -66,7 +66,7 @@ inline constexpr const char* kOtherPlatform = "other";
 struct WeightSpec {
   std::string name;
   std::vector<int64_t> shape;
-  /// What torch starts from: numbers drawn within `bound` of 0, or all `fill` where that is 0.
+  /// Torch starts from numbers drawn within `bound` of 0; if `bound` is 0, all numbers are `fill`.
   double bound = 0;
   float fill = 0;
   int64_t drawn = 0;  // columns from the first that are drawn, the others being 0; 0: all
@@ -74,18 +74,18 @@ struct WeightSpec {
   size_t element_count() const;
 };
 
-/// The tensors of a network, linear layers as (out, in), in the order of its modules.
+/// Returns the tensors of a network, linear layers as (out, in), in the order of its modules.
 std::vector<WeightSpec> tensor_specs(const ModelWeights& weights);
 
-/// Where a head has its tensors: "decoder", or "decoder.NAME" among several.
+/// Returns the module of a head's tensors: "decoder", or "decoder.NAME" if there are several heads.
 std::string head_module(const ModelWeights& weights, size_t head);
-/// The head of a platform: of its name, else the other platforms'; 0 where one serves all.
+/// Returns the head with the platform's name, else the other platforms' head; 0 without heads.
 size_t head_of(const ModelWeights& weights, std::string_view platform);
 
-/// Gives weights whose statements are those of an older version the other columns, of zeros; leaves
-/// others as they are. Errors are of their scales.
+/// Adds columns of zeros to weights whose statements have an older version; leaves other weights as
+/// they are. Errors name the scales that do not fit.
 Result<Unit> add_unit_columns(ModelWeights& weights);
-/// The weights without these columns, as the published ones are.
+/// Returns the weights without the added columns, like the published weights.
 ModelWeights without_units(ModelWeights weights);
 
 /// Errors name the tensor, what was expected and what was found.
@@ -96,13 +96,13 @@ Result<Unit> check_weights(const ModelWeights& weights);
 /// feature_scales.json. The content decides, not the name; kShippedWeights are the program's own.
 /// Errors name the file.
 Result<ModelWeights> load_weights(const std::string& path);
-/// The same; an error if they are of another architecture.
+/// Reads weights like load_weights(path); an error if the architecture is not the expected one.
 Result<ModelWeights> load_weights(const std::string& path, const Architecture& expected);
 
-/// Whether save_weights can write such a file under this name.
+/// Returns an error if save_weights() cannot write weights of the architecture under this name.
 Result<Unit> check_weights_file(const std::string& path, const Architecture& architecture);
-/// Writes a safetensors file, or of a name that ends in .pkl what the published scripts load; a
-/// failure leaves an old file as it was.
+/// Writes a safetensors file, or a pickle that the published scripts load if the name ends in .pkl.
+/// A failure leaves an old file as it was.
 Result<Unit> save_weights(const std::string& path, const ModelWeights& weights);
 
 }  // namespace pruner

@@ -13,7 +13,7 @@ namespace pruner {
 /// A record that was chosen, and where it stands.
 struct BestRecord {
   RecordedTask task;
-  std::string name;  // of the task
+  std::string name;  // name of the task
   double time_s = 0;
   size_t file = 0;
   int64_t line = 0;

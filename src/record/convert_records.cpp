@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kHardwareNumbers = 8;
 
-/// What TVM takes where a record does not say: a GPU's usual limits, this host's cores.
+/// Returns what TVM takes if a record does not say: a GPU's usual limits, this host's cores.
 std::vector<int64_t> usual_hardware(const std::string& target) {
   if (target.starts_with("llvm")) {
     const Result<Target> host = parse_target("llvm", 0);

@@ -23,8 +23,8 @@ struct NoForm {
 struct ConvertSummary {
   int64_t written = 0;
   int64_t assumed_hardware = 0;             // records that name none: the usual of their target
-  std::map<std::string, int64_t> versions;  // of what was written, as it was read
-  std::map<std::string, NoForm> left_out;   // by reason
+  std::map<std::string, int64_t> versions;  // records written, by the version that was read
+  std::map<std::string, NoForm> left_out;   // records left out, by reason
   StreamSummary summary;
 };
 

@@ -10,17 +10,17 @@
 namespace pruner {
 
 struct RunManifest {
-  std::string command;  // as typed
-  std::string version;  // of pruner
+  std::string command;  // command as typed
+  std::string version;  // version of pruner
   uint64_t seed = 0;
   std::string device;   // device_fingerprint
-  std::string input;    // what was tuned: a model's path or hash, a network, an operator
+  std::string input;    // tuned thing: a model's path or hash, a network, an operator
   std::string status;   // "running", "done", "interrupted", "failed: ..."
   int64_t started = 0;  // Unix seconds; of the first run of this directory
   int64_t updated = 0;
   int64_t trials = 0;          // over all runs of this directory
-  double spent_s = 0;          // of tuning, over all runs
-  Json more = Json::object();  // what a command adds of its own
+  double spent_s = 0;          // time of tuning, over all runs
+  Json more = Json::object();  // additions of the command
 };
 
 Json to_json(const RunManifest& manifest);

@@ -12,8 +12,8 @@ namespace pruner {
 
 enum class RecordOrder : uint8_t {
   kTime,   // when they were measured
-  kTask,   // by workload key, target and device; within a task by time taken, failed ones last
-  kGiven,  // of the files and their lines
+  kTask,   // workload key, target and device; within a task time taken, failed ones last
+  kGiven,  // order of the files and their lines
 };
 /// "time", "task", "given"
 std::optional<RecordOrder> parse_record_order(std::string_view name);

@@ -48,7 +48,7 @@ Json print_p(const Record& record) {
             {"build_s", record.result.build_s}};
   if (!record.mode.empty()) p["mode"] = record.mode;
   if (record.result.cut_off) p["cut_off"] = true;
-  // Of counters of 10 ms: less is no more than their error.
+  // The share comes from counters of 10 ms; a smaller share is no more than their error.
   constexpr double kMarked = 0.2;
   if (record.result.busy.share() >= kMarked)
     p["others_share"] = std::round(100 * record.result.busy.share()) / 100;

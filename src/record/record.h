@@ -1,7 +1,8 @@
-// Records: one JSON line a trial. A line has Ansor v0.6's keys `i` (task and transform steps; empty
-// steps where a candidate has no step form), `r` (costs, error, all_cost, timestamp), `v`, and one
-// key of ours, `p`: sketch by name and structural hash, decisions, device, threads, error text.
-// Lines without `p`, of any v0.x, are read as well and printed as v0.6.
+// Records: one JSON line a trial. A line has Ansor v0.6's keys `i`, `r` and `v`, and one key of
+// ours, `p`. `i` is the task and the transform steps (empty if a candidate has no step form); `r`
+// is costs, error, all_cost, timestamp. `p` is the sketch by name and structural hash, decisions,
+// device, threads, error text. Lines without `p`, of any v0.x, are read as well and printed as
+// v0.6.
 #pragma once
 
 #include <functional>
@@ -17,8 +18,8 @@
 
 namespace pruner {
 
-/// Of a schedule of another shape of its task, measured to choose kernels for a range of them: of a
-/// task that was not tuned, or with tiles that no search draws there.
+/// kShapesOrigin marks a schedule of another shape of its task, measured to choose kernels for a
+/// range of shapes. Its task was not tuned, or no search draws its tiles there.
 inline constexpr const char* kShapesOrigin = "shapes";
 
 /// One line, as read: what it says of itself; the candidate is found by resolve().
@@ -27,19 +28,19 @@ struct Record {
   std::string target;  // target text
   std::string task_name;
   std::string sketch_name, sketch_hash;
-  std::vector<std::pair<std::string, int32_t>> decisions;  // by name
+  std::vector<std::pair<std::string, int32_t>> decisions;  // names and values
   std::string device;                                      // device_fingerprint
   int threads = 0;
   MeasureResult result;
   // "search", "final" (re-measured best), "collect" (chosen by no model), "foreign" (no `p`),
   // kShapesOrigin
   std::string origin;
-  std::string mode = {};  // that chose the candidate: "pam", "ansor-untrained"; empty: not said
+  std::string mode = {};  // chooser of the candidate: "pam", "ansor-untrained"; empty: not said
 
   // The rest of `i`, which Ansor's readers need:
   std::vector<int64_t> hardware;  // 8 numbers, or none in old files
   std::string target_host;
-  std::string version = "v0.6";                 // of the line that was read; v0.6 is written
+  std::string version = "v0.6";                 // version of the line as read; v0.6 is written
   int layout_rewrite = 0;                       // 2: constants are packed ahead of time
   Json task_inputs = Json::array();             // names of inputs with given values
   Json steps = {Json::array(), Json::array()};  // transform steps of a foreign record
@@ -57,7 +58,7 @@ Result<Record> parse_line(std::string_view line);
 /// A line of a record file that is neither empty nor a comment (#).
 struct RecordLine {
   std::string_view text;
-  int64_t number = 0;  // from 1
+  int64_t number = 0;  // number of the line, from 1
 };
 std::vector<RecordLine> record_lines(std::string_view content);
 /// Whether a file that a folder has as well (RecordPath::named) is one of records, by its lines.
@@ -69,8 +70,9 @@ Result<Candidate> find_candidate(const Space& space, const Record& record);
 /// The same where nobody asks why there is none.
 std::optional<Candidate> resolve(const Space& space, const Record& record);
 
-/// What reading a record file gave. A torn last line and lines that are no record are counted and
-/// the first is named, never a reason to stop; empty lines and comments (#) are neither.
+/// RecordFile is the result of reading a record file. A torn last line and lines that are no record
+/// are counted and the first is named, never a reason to stop. Empty lines and comments (#) are
+/// neither.
 struct RecordFile {
   std::vector<Record> records;
   int64_t skipped = 0;

@@ -41,7 +41,7 @@ namespace {
 Result<Unit> mend_end(int fd, const std::string& path) {
   TRY_ASSIGN(const std::string text, read_file(path));
   if (text.empty() || text.back() == '\n') return Unit{};
-  const size_t begin = text.rfind('\n') + 1;  // of the last line; npos + 1 is 0
+  const size_t begin = text.rfind('\n') + 1;  // start of the last line; npos + 1 is 0
   const std::string line = text.substr(begin);
   if (parse_line(line).ok()) return append_whole(fd, path, "\n");
   const std::string torn_path = path + ".torn";

@@ -1,5 +1,5 @@
-// What a record is of, and what makes two the same: its task, its program, its trial; and the time
-// that it says.
+// Says what a record is about, and what makes two records the same: the task, the program, the
+// trial. Also gives the time that a record says.
 #pragma once
 
 #include <compare>
@@ -27,8 +27,8 @@ struct RecordIds {
 };
 RecordIds ids_of(const Record& record);
 
-/// Seconds: the mean of the repeats (as TVM has it), of our own records the lower quartile. nullopt
-/// for a failed trial, and for a time that cannot be (0 or less, 1e9 or more).
+/// Returns seconds: the mean of the repeats (as TVM has it), or the lower quartile for our own
+/// records. Returns nullopt if the trial failed or if the time cannot be (0 or less, 1e9 or more).
 std::optional<double> measured_s(const Record& record);
 
 }  // namespace pruner

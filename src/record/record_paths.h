@@ -1,5 +1,5 @@
-// What a user names as record files -> the files: files, patterns, and folders with all below, of a
-// work dir its records; and what may be written beside them.
+// Finds the files that a user names as record files: files, patterns, and folders with all below; a
+// work dir stands for its records. Says what may be written beside them.
 #pragma once
 
 #include <span>

@@ -14,15 +14,15 @@
 
 namespace pruner {
 
-/// What is counted of some records.
+/// RecordCount counts the properties of some records.
 class RecordCount {
  public:
   void add(const Record& record, const std::string& trial_id);
 
   int64_t records = 0, valid = 0;
   int64_t duplicates = 0;                 // copies of a trial that was counted
-  std::map<std::string, int64_t> failed;  // by the kind of error
-  std::set<std::string> versions;         // of the format
+  std::map<std::string, int64_t> failed;  // keyed by the kind of error
+  std::set<std::string> versions;         // versions of the format
   int64_t first_time = 0, last_time = 0;  // Unix seconds; 0: no record says when
   std::optional<double> best_s;
 
@@ -37,8 +37,8 @@ class RecordCount {
 enum class StatGroup : uint8_t { kTask, kFile };
 
 struct StatRow {
-  std::string name = {};  // of a file its path
-  // What all of its records have, or "several".
+  std::string name = {};  // name of the task, or path of the file
+  // Value that all of the row's records have, or "several".
   std::string target = {}, device = {}, workload_key = {};
   RecordCount count = {};
 };

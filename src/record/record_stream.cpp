@@ -14,7 +14,7 @@ constexpr int64_t kChunk = 32;  // lines that a thread parses at once
 
 /// Lines of one file that are parsed together.
 struct Batch {
-  std::string text;  // of all lines
+  std::string text;  // text of all lines
   struct Line {
     size_t begin = 0, size = 0;
     int64_t number = 0;

@@ -17,12 +17,12 @@ namespace pruner {
 struct StreamedRecord {
   Record record;
   RecordIds ids;
-  std::string_view line;  // as it stands in the file, without its end
+  std::string_view line;  // line in the file, without its end
   const std::string& path;
-  int64_t number;  // of the line, from 1
+  int64_t number;  // number of the line, from 1
 };
 
-/// What is wrong with a packed file whose end is missing, or whose bytes were changed.
+/// kEndsEarly says what is wrong with a packed file whose end is missing or whose bytes changed.
 inline constexpr const char* kEndsEarly = "ends early: damaged or cut off";
 
 /// Lines that are no records, and files that end early.
@@ -30,7 +30,7 @@ struct Damage {
   static constexpr size_t kNamed = 20;
 
   int64_t lines = 0, files = 0;
-  std::string first_file;          // that ends early
+  std::string first_file;          // first file that ends early
   std::vector<std::string> named;  // "FILE:LINE: why", the first kNamed
 
   void add_line(const std::string& path, int64_t number, std::string_view why);
@@ -41,12 +41,12 @@ struct Damage {
   bool any() const { return lines + files > 0; }
 };
 
-/// What was read.
+/// StreamSummary says what was read.
 struct StreamSummary {
-  int64_t files = 0;    // that hold records, or were named
-  int64_t other = 0;    // that a folder has as well, and hold none
-  int64_t records = 0;  // lines that are
-  Damage damage;        // of the first kind of files
+  int64_t files = 0;    // files that hold records, or were named
+  int64_t other = 0;    // other files of a folder, which hold no records
+  int64_t records = 0;  // lines that are records
+  Damage damage;        // damage of the files counted in `files`
 };
 
 /// Gives every record to `take`, in the order of the files and their lines; an error of it ends
@@ -61,7 +61,7 @@ struct FileRecords {
   std::vector<Record> records;
 };
 struct LoadedRecords {
-  std::vector<FileRecords> files;  // that hold records
+  std::vector<FileRecords> files;  // files that hold records
   StreamSummary summary;
 };
 Result<LoadedRecords> load_records(std::span<const RecordPath> files, int jobs);

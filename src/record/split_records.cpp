@@ -21,7 +21,8 @@ constexpr size_t kHeldBytes = size_t{32} << 20;  // before files are appended to
 constexpr size_t kMostName = 80;
 constexpr size_t kHashDigits = 8;
 
-/// What a file name may hold of a text; the hash tells apart what looks the same.
+/// Returns a file name from what the name may hold of a text; the hash tells apart what looks the
+/// same.
 std::string file_name(const std::string& text, const std::string& identity) {
   std::string name;
   for (const char c : text.substr(0, kMostName)) {

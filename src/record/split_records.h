@@ -22,7 +22,7 @@ std::optional<SplitBy> parse_split_by(std::string_view name);
 
 struct RecordSplitOptions {
   SplitBy by = SplitBy::kTask;
-  double train_share = 0.9;  // of the programs; all trials of a program come into one part
+  double train_share = 0.9;  // share of the programs; all trials of a program come into one part
   uint64_t seed = 0;
 };
 

@@ -14,13 +14,13 @@ namespace {
 // In pixels.
 constexpr double kHeight = 240, kTop = 52, kLeft = 70, kRight = 20, kBelow = 16, kLegend = 8,
                  kAfter = 16;
-constexpr double kWide = 36, kNarrow = 16, kGap = 24;  // of a bar, between groups
+constexpr double kWide = 36, kNarrow = 16, kGap = 24;  // width of a bar, gap between groups
 constexpr double kRowWidth = 1100, kLeastWidth = 480;
-constexpr size_t kWideBars = 40;       // of a chart, at most
-constexpr double kNameWidth = 24 * 7;  // of a group, turned
+constexpr size_t kWideBars = 40;       // bars of a chart that are drawn wide, at most
+constexpr double kNameWidth = 24 * 7;  // pixels of a turned group name, at most
 constexpr double kTurned = 0.7071;     // share of a turned name's length, across and down
 
-/// The least and the greatest value that has a bar or is the mark.
+/// `Range` holds the least and the greatest value that has a bar or is the mark.
 struct Range {
   double least = 0, most = 0;
 };
@@ -33,14 +33,14 @@ Range range_of(const BarChart& chart) {
   return {*std::ranges::min_element(values), *std::ranges::max_element(values)};
 }
 
-/// So many that all rows have about as many, none more than `most`.
+/// Returns the number of groups in a row: all rows have about as many, and none more than `most`.
 size_t groups_in_row(size_t groups, size_t most) {
   most = std::max<size_t>(most, 1);
   const size_t rows = std::max<size_t>((groups + most - 1) / most, 1);
   return std::max<size_t>((groups + rows - 1) / rows, 1);
 }
 
-/// How a chart is laid out: the same for all of its rows.
+/// `Layout` is the layout of a chart, the same for all of its rows.
 class Layout {
  public:
   explicit Layout(const BarChart& chart) : range_(range_of(chart)) {
@@ -64,10 +64,10 @@ class Layout {
   double left() const { return left_; }
   size_t in_row() const { return in_row_; }
   double width(size_t groups) const { return group_ * static_cast<double>(groups); }
-  double right() const { return right_; }  // of the longest row, or of the words
+  double right() const { return right_; }  // end of the longest row, or of the words
   double below() const { return kBelow + (turns_names_ ? kTurned * name_ + 6 : 6); }
 
-  /// Values of the bars, with room for the numbers above the highest one.
+  /// Returns the axis of the bars' values, with room for the numbers above the highest bar.
   SvgAxis axis(double bottom, double top) const {
     const double to = top + (turns_values_ ? value_ : 0) + 14;
     SvgAxis y = svg_axis(range_.least, range_.most, bottom, to);

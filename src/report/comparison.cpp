@@ -102,7 +102,7 @@ Reached reach(const TuningCurve& curve, double latency_s) {
   return {point->trials, point->seconds, true};
 }
 
-// Of an even number of values the median is the mean of the middle two.
+// The median of an even number of values is the mean of the middle two.
 std::optional<Spread> spread(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
   std::ranges::sort(values);

@@ -39,20 +39,20 @@ std::string text(const std::optional<double>& value, int digits) {
   return value ? fmt::format("{:.{}f}", *value, digits) : "-";
 }
 
-/// Whether more than half of the runs get there.
+/// Returns whether more than half of the runs reach the latency.
 bool reached(const Standing& standing) { return 2 * standing.reached > standing.seeds; }
 
-/// How often the whole search of the measure is as long as what a mode needs to its latency.
+/// Returns the measure's whole search time over the time that a mode needs to reach its latency.
 std::optional<double> speedup(const Standing& standing) {
   if (!reached(standing) || !standing.time_of_budget || standing.time_of_budget->median <= 0)
     return std::nullopt;
   return 1 / standing.time_of_budget->median;
 }
 
-/// What one mode needs to what another ended with, over the networks.
+/// `Reaching` is one mode's effort to reach another's final latency, over the networks.
 struct Reaching {
-  std::vector<Standing> standings;  // by network
-  std::vector<double> speedups;     // of the networks where it gets there
+  std::vector<Standing> standings;  // one per network
+  std::vector<double> speedups;     // one per network where the mode gets there
 
   std::optional<double> geomean() const { return geometric_mean(speedups); }
 };
@@ -74,7 +74,8 @@ std::vector<std::vector<Reaching>> all_reaching(const ComparisonSet& set) {
   return all;
 }
 
-/// "12.3 (4.07 x)", or "> 60.0" where it does not get there; with the seeds that do where not all.
+/// Prints "12.3 (4.07 x)", or "> 60.0" if the mode does not reach the latency. If not all seeds
+/// reach the latency, their number follows.
 std::string reach_cell(const Standing& standing) {
   if (!standing.seconds) return "-";
   std::string cell =
@@ -85,7 +86,7 @@ std::string reach_cell(const Standing& standing) {
   return cell;
 }
 
-/// "4.07 x", with the number of networks where not all have a speed-up.
+/// Prints "4.07 x", with the number of networks if not all have a speed-up.
 std::string geomean_cell(const Reaching& reaching) {
   if (reaching.speedups.empty()) return "-";
   std::string cell = text(reaching.geomean(), 2) + " x";

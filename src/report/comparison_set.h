@@ -1,5 +1,5 @@
-// The same modes compared on several networks -> who is how fast on which, and what each needs to
-// reach what the others ended with: tables, TSV, JSON and the paper's two bar plots.
+// Compares the same modes on several networks: each mode's performance, and its effort to reach the
+// other modes' final latencies. The forms are tables, TSV, JSON and the paper's two bar plots.
 #pragma once
 
 #include <optional>
@@ -15,28 +15,28 @@ struct ComparedNetwork {
   std::string name;
   Comparison comparison;
 };
-using ComparisonSet = std::vector<ComparedNetwork>;  // of the same modes
+using ComparisonSet = std::vector<ComparedNetwork>;  // all have the same modes
 
-/// The least latency of any mode over a mode's own, medians over the seeds: 1 is the fastest.
+/// `Performance` is any mode's least latency over a mode's own, medians over seeds: 1 is fastest.
 struct Performance {
-  bool end_to_end = false;  // of modules; else of the estimates, as not every module was measured
+  bool end_to_end = false;  // module latencies; else estimates, as a module was not measured
   std::vector<std::vector<std::optional<double>>> of;  // [mode][network]; nullopt: no valid trial
   std::vector<std::optional<double>> geomean;          // [mode], over networks where all have one
 };
 Performance performance(const ComparisonSet& set);
 
-/// A table of performance, and of each mode one of the seconds that the others need to its final
-/// latency. "" of no network.
+/// Prints a table of performance, and for each mode a table of the others' seconds to its final
+/// latency. Without a network, the text is empty.
 std::string print_comparison_set(const ComparisonSet& set);
 /// "network\tmode\tseeds\tsearch_s\testimated_ms\tend_to_end_ms\tperformance".
 std::string performance_tsv(const ComparisonSet& set);
-/// "network\tmode\tto\tseeds\treached\ttrials\tseconds\tspeedup": speedup is the whole search time
-/// of `to` by the seconds; "-" where half of the seeds or more do not get there.
+/// "network\tmode\tto\tseeds\treached\ttrials\tseconds\tspeedup": speedup is `to`'s whole search
+/// time over the seconds; "-" if half of the seeds or more do not reach the latency.
 std::string search_time_tsv(const ComparisonSet& set);
-/// Normalised performance of each network, and the geometric mean.
+/// Plots the normalised performance on each network, and the geometric mean.
 std::string performance_svg(const ComparisonSet& set);
-/// A chart a mode: its whole search time, and what each other mode takes to its final latency;
-/// no bar where half of the seeds or more do not get there.
+/// Plots a chart a mode: its whole search time, and each other mode's time to its final latency. A
+/// bar is left out if half of the seeds or more do not reach the latency.
 std::string search_time_svg(const ComparisonSet& set);
 /// {"end_to_end","modes","networks":[{"network","subject","device","modes":[{"mode","update","seeds",
 /// "search_s","latency_s","end_to_end_s","performance","to":[{"mode","reached","trials","seconds",

@@ -14,12 +14,13 @@ namespace {
 // In pixels.
 constexpr double kPanelWidth = 360, kPanelHeight = 260, kTop = 56, kLeft = 70, kGap = 70,
                  kRight = 20, kBelow = 44;
-// Of the best latency: up to kNear of it the scale is linear, or to the top if that is below kFar.
+// Multiples of the best latency: the scale is linear up to kNear, or up to the top if the top is at
+// most kFar. The top is at least kLeast.
 constexpr double kNear = 2, kFar = 3, kLeast = 1.05;
 
-/// A panel: the curves against what `x_of` takes of a point; its ends are at `x_end`.
+/// `Panel` draws the curves against `x_of` of a point; the curves end at `x_end`.
 struct Panel {
-  std::string title;  // empty: the comparison's name of seconds
+  std::string title;  // empty: the comparison's axis name of seconds
   double (*x_of)(const CurvePoint& point);
   double (*x_end)(const TuningCurve& curve);
 };
@@ -32,7 +33,7 @@ const Panel kPanels[] = {
      [](const TuningCurve& curve) { return curve.search_s; }},
 };
 
-/// Stairs: a latency holds until the next point.
+/// Draws stairs: a latency holds until the next point.
 std::string stairs(const TuningCurve& curve,
                    const Panel& panel,
                    const SvgAxis& x,

@@ -9,13 +9,13 @@
 
 namespace pruner {
 
-/// What is here and what is known by name, a line a device: how --target names it, what it is, its
-/// peak and the bandwidth of its memory.
+/// Prints the devices that are here and those known by name. A line has the device's name for
+/// --target, its peak, the bandwidth of its memory, and its kind.
 std::string print_devices(std::span<const Target> here, std::span<const Target> known);
 /// {"here":[...],"known":[...]} of {"target","fingerprint","peak_gflops","dram_gbs","source"}.
 Json devices_json(std::span<const Target> here, std::span<const Target> known);
 
-/// A line a field: its name and its value; the fields of an object within as "psa.sm_nums".
+/// Prints a line a field: its name and its value. Fields of an inner object are "psa.sm_nums".
 std::string print_fields(const Json& json);
 
 }  // namespace pruner

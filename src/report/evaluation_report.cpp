@@ -28,7 +28,7 @@ Json network_json(const NetworkScore& score, int64_t keep) {
   return json;
 }
 
-/// What the tasks of Top-k weigh, and why.
+/// Explains the weights of the tasks in Top-k.
 std::string weights_line(const Evaluation& evaluation) {
   if (evaluation.networks.empty()) return "Top-k: every task counts once\n";
   if (!evaluation.weighted)
@@ -190,7 +190,7 @@ std::string evaluation_svg(std::span<const float> scores,
                            std::span<const size_t> programs,
                            const std::string& title) {
   const auto task_of = [&](size_t i) { return table.samples()[programs[i]].task; };
-  std::map<int32_t, std::pair<float, float>> ranges;  // of scores, by task
+  std::map<int32_t, std::pair<float, float>> ranges;  // least and greatest score, by task
   for (size_t i = 0; i < programs.size(); ++i) {
     auto& [least, most] = ranges.try_emplace(task_of(i), scores[i], scores[i]).first->second;
     least = std::min(least, scores[i]);

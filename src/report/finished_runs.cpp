@@ -62,7 +62,7 @@ Result<Run> read_run(const std::string& path) {
   return run;
 }
 
-/// What all runs have in common; empty where no run says it.
+/// Returns the value of `field` that the runs share; empty if no run says it. Errors: they differ.
 Result<std::string> common(const std::vector<Run>& runs,
                            std::string Run::*field,
                            const char* what) {

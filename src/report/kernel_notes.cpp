@@ -8,7 +8,7 @@ namespace pruner {
 
 std::vector<NotedKernel> kernel_notes(const Source& source,
                                       std::span<const std::optional<double>> best_s) {
-  std::map<std::string, size_t> task_of;  // by key
+  std::map<std::string, size_t> task_of;  // index of a task by key
   double total_s = 0;
   for (size_t t = 0; t < source.tasks.size(); ++t) {
     task_of[source.tasks[t].task.key] = t;

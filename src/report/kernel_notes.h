@@ -1,5 +1,4 @@
-// What a viewer of a network's file shows of its nodes: their tasks, and what was measured of
-// these.
+// Notes on the nodes of a network's file, which a viewer shows: tasks and their measurements.
 #pragma once
 
 #include <optional>
@@ -10,9 +9,9 @@
 
 namespace pruner {
 
-/// A note for each kernel of a source whose nodes are numbered: "task 3: conv2d ..., called 4 x",
-/// and where `best_s` has the seconds of its task "; 0.123 ms a call, 4.5 % of the time of all
-/// tasks", of those with a time.
+/// Returns a note for each kernel of a source whose nodes are numbered: "task 3: conv2d ..., called
+/// 4 x". If `best_s` has the seconds of the kernel's task, the note goes on: "; 0.123 ms a call,
+/// 4.5 % of the time of all tasks". Only tasks with a time count.
 std::vector<NotedKernel> kernel_notes(const Source& source,
                                       std::span<const std::optional<double>> best_s);
 

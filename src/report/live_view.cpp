@@ -15,9 +15,9 @@ namespace pruner {
 
 namespace {
 
-constexpr size_t kUsualWidth = 80;  // of a terminal that does not say
-constexpr size_t kLogWidth = 120;   // of a round where there is no terminal
-constexpr size_t kGains = 2;        // shown
+constexpr size_t kUsualWidth = 80;  // columns of a terminal that does not say its width
+constexpr size_t kLogWidth = 120;   // columns of a round's line if there is no terminal
+constexpr size_t kGains = 2;        // gains that are shown
 constexpr size_t kBarWidth = 24;
 constexpr size_t kLeastBar = 8;
 
@@ -32,7 +32,7 @@ std::string_view variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// What is done: of one run by its trials, where they have a limit; of several by time.
+/// Returns the share that is done: of one run by trials if there is a limit, else by time.
 std::optional<double> share_done(const RoundLine& line) {
   if (line.run.empty() && line.trial_limit != kNoTrialLimit)
     return static_cast<double>(line.trials) / static_cast<double>(line.trial_limit);
@@ -141,7 +141,7 @@ void LiveView::draw(const std::vector<std::string>& lines) {
   if (live_) drawn_ = lines.size();
 }
 
-// Up to the first line of what is drawn, and all below it away.
+// Moves the cursor up to the first drawn line, and clears all lines below.
 void LiveView::clear() {
   if (drawn_ > 0) fmt::print(out_, "\x1b[{}A\r\x1b[J", drawn_);
   drawn_ = 0;

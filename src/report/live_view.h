@@ -1,5 +1,5 @@
-// What a run shows on standard error: on a terminal a few lines that stay in their place, elsewhere
-// a line for each thing to say.
+// Shows a run on standard error: on a terminal a few lines that stay in their place, elsewhere a
+// line for each thing to say.
 #pragma once
 
 #include <cstdio>
@@ -12,38 +12,38 @@
 
 namespace pruner {
 
-/// What a stream can show.
+/// `Screen` describes the abilities of a stream.
 struct Screen {
-  bool live = false;    // lines can be drawn over
-  bool colour = false;  // NO_COLOR is not set either
+  bool live = false;    // drawn lines can be replaced
+  bool colour = false;  // live, and NO_COLOR is not set
   size_t width = kAnyWidth;
 
-  /// Of a stream: a terminal that moves its cursor (TERM is not "dumb"), or not.
+  /// Returns the screen of a stream: live if `out` is a terminal whose TERM is not "dumb".
   static Screen of(std::FILE* out);
 };
 
-/// Shows a run. On a terminal at most five lines: a bar with trials, total and ETA; the last round;
-/// the tasks that improved last; how busy others keep the cores. Each is at most as wide as the
-/// terminal. Elsewhere a line a round; rounds that measured nothing, or again what had led, have
-/// none. Before a line of the log it makes room.
+/// `LiveView` shows a run. On a terminal it draws at most five lines, none wider than the terminal.
+/// These are a bar with trials, total and ETA; the last round; the tasks that improved last; the
+/// share of the cores that others have. Elsewhere it writes a line a round, except for rounds that
+/// measured nothing or measured the best again. It makes room before a line of the log.
 class LiveView {
  public:
-  /// `quiet`: it shows nothing.
+  /// If `quiet`, the view shows nothing.
   explicit LiveView(std::FILE* out, bool quiet = false);
   ~LiveView();
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
 
-  /// What is being done: "reading model.onnx". On a terminal the next line takes its place; a
-  /// `passing` one is for terminals alone.
+  /// Shows the current work: "reading model.onnx". On a terminal the next line replaces the text; a
+  /// `passing` text is shown on terminals alone.
   void say(const std::string& doing, bool passing = false);
   void show(const RoundLine& line);
-  /// Leaves what is shown standing.
+  /// Leaves the shown lines standing.
   void finish();
   bool terminal() const { return live_; }
 
  private:
-  /// A task's gain, in the words of its line.
+  /// `Gain` is a task's gain, in the words of its line.
   struct Gain {
     std::string task, text;
   };
@@ -55,13 +55,13 @@ class LiveView {
 
   std::FILE* out_;
   bool quiet_, live_;
-  std::mutex mutex_;  // lines of the log come from any thread
-  size_t drawn_ = 0;  // lines above the cursor that the next ones take the place of
-  std::map<std::string, double> best_s_;  // by run and task
-  std::vector<Gain> gains_;               // the last ones, newest first
+  std::mutex mutex_;                      // lines of the log come from any thread
+  size_t drawn_ = 0;                      // lines above the cursor that the next lines replace
+  std::map<std::string, double> best_s_;  // best time by run and task
+  std::vector<Gain> gains_;               // the last gains, newest first
 };
 
-/// "[=====>     ]" of `width` columns, of which `share` is done.
+/// Returns "[=====>     ]" with `width` columns; `share` is done.
 std::string bar(double share, size_t width);
 
 }  // namespace pruner

@@ -16,7 +16,7 @@ constexpr double kAgree = 0.05;  // share of the estimate that needs no word
 constexpr double kCalm =
     0.1;  // standard deviation of an undisturbed module's runs, over their mean
 
-/// As Python writes a tuple: one element keeps its comma.
+/// Prints a shape like a Python tuple: a single element keeps its comma.
 std::string tuple(const std::vector<int64_t>& shape) {
   return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
 }

@@ -1,5 +1,5 @@
-// The measured time of a whole network: results.tsv as the reference's scripts append it, and how
-// the time stands to the estimate.
+// The measured time of a whole network: its line of results.tsv, as in the reference's scripts, and
+// its relation to the estimate.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@
 
 namespace pruner {
 
-/// What the two numbers of a network are.
+/// `kEstimateAndTime` explains the two numbers of a network.
 inline constexpr const char* kEstimateAndTime =
     "the estimate adds up the tuned kernels' best times, each measured alone, times how often each "
     "is called; the end-to-end time is that of the whole module";
 
 struct NetworkTime {
   std::string network, mode;
-  double mean_ms = 0;  // of a run of the whole module
+  double mean_ms = 0;  // mean time of a run of the whole module
 };
 
-/// The shapes of the inputs, in the model's own layout.
+/// Returns the shapes of the inputs, in the model's own layout.
 std::vector<std::vector<int64_t>> input_shapes(const Partition& partition);
 /// "('resnet_50', [(1, 3, 224, 224)])", as the reference names a network.
 std::string print_network(const std::string& name,
@@ -35,8 +35,8 @@ Result<Unit> append_result(const std::string& path,
                            const Partition& partition,
                            const NetworkTime& time);
 
-/// Why the estimate and the measured time (mean and standard deviation, and who had the cores
-/// meanwhile) differ, as a line; empty where they agree within 5 %, or there is no estimate.
+/// Explains in a line why the estimate and the measured time differ. Empty if the two agree within
+/// 5 %, or there is no estimate. `busy` says who had the cores during the measurement.
 std::string explain_estimate(std::optional<double> estimated_ms,
                              double mean_ms,
                              double std_ms,

@@ -1,4 +1,4 @@
-// Where the time of a module goes: its kernels against what the machine can do at most.
+// Profiles a module: the times of its kernels against the greatest rates of the machine.
 #pragma once
 
 #include <span>
@@ -10,20 +10,20 @@
 
 namespace pruner {
 
-/// A header, a line a kernel in execution order (time and its share, GFLOP/s and GB/s with their
-/// shares of the peaks, precision, sketch, name), a line of totals, a line of the peaks if they are
-/// known. A kernel's peak is that of what it multiplies with; the share of all is of the time that
-/// they would take at theirs. What comes from a cache may be above 100 % of the memory's bandwidth.
+/// Prints a header, a line a kernel in execution order, a line of totals, and a line of the known
+/// peaks. A kernel's line has its time and share, GFLOP/s and GB/s with their shares of the peaks,
+/// precision, sketch and name. A kernel's peak is the rate of the unit that it multiplies with. The
+/// total's share is the time at the peaks over the time. Cached data may exceed 100 % of bandwidth.
 std::string print_profile(std::span<const KernelTime> kernels, const PeakRates& peaks);
 
-/// "Peak: 205.1 GFLOP/s of fused multiply-adds, 3012.5 of bfloat16_tile, 31.2 GB/s read from
-/// memory, on 2 threads"; of a GPU "..., on the device".
+/// Prints "Peak: 205.1 GFLOP/s of fused multiply-adds, 3012.5 of bfloat16_tile, 31.2 GB/s read from
+/// memory, on 2 threads"; for a GPU "..., on the device".
 std::string print(const PeakRates& peaks);
 /// {"peak_gflops","unit_gflops":{"bfloat16_tile"},"bandwidth_gbs","threads"}.
 Json to_json(const PeakRates& peaks);
 
 /// to_json(peaks) with {"kernels":[{"name","sketch","precision","median_ms","flops","gflops",
-/// "peak_percent","bytes","gbs","bandwidth_percent"}]}; what is not known is null.
+/// "peak_percent","bytes","gbs","bandwidth_percent"}]}; unknown values are null.
 Json profile_json(std::span<const KernelTime> kernels, const PeakRates& peaks);
 
 }  // namespace pruner

@@ -13,16 +13,16 @@
 
 namespace pruner {
 
-/// Writes events to a stream, flushed one by one. What cannot be written is an error at the end,
-/// and the run's results are none the worse.
+/// `RunEvents` writes events to a stream, flushed one by one. A failure to write is an error at the
+/// end, and does not affect the run's results.
 class RunEvents {
  public:
-  RunEvents() = default;  // of no stream: nothing is written
+  RunEvents() = default;  // no stream: nothing is written
   explicit RunEvents(std::FILE* out) : out_(out) {}
 
   /// {"event": name, "n": 0, 1, ..., "t_s": since the stream began} and the fields.
   void write(const char* name, const Json& fields);
-  /// A round: "measured" or "failed" of each trial, "best" where the task's time fell, "round".
+  /// Writes a round: "measured" or "failed" a trial, "best" if the task's time fell, and "round".
   void round(const RoundLine& line);
   Result<Unit> end() const;
 
@@ -31,10 +31,10 @@ class RunEvents {
   int64_t written_ = 0;
   bool failed_ = false;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::map<std::string, double> best_s_;  // by run and task
+  std::map<std::string, double> best_s_;  // best time by run and task
 };
 
-/// [{"task": 0, "name", "key", "weight"}, ...]: what "started" has of the tasks.
+/// Returns the tasks in the event "started": [{"task": 0, "name", "key", "weight"}, ...].
 Json tasks_json(std::span<const WeightedTask> tasks);
 
 }  // namespace pruner

@@ -14,7 +14,7 @@ namespace {
 
 // In pixels.
 constexpr double kSide = 400, kTop = 56, kLeft = 70, kRight = 20, kBelow = 44;
-constexpr double kMargin = 0.03;  // of an axis, around the points
+constexpr double kMargin = 0.03;  // share of an axis, around the points
 
 using Point = std::pair<double, double>;
 
@@ -25,7 +25,7 @@ bool is_shown(const ScatterPlot& plot, const Point& point) {
   return fits(point.first, plot.log_x) && fits(point.second, plot.log_y);
 }
 
-/// Around the values, with a margin.
+/// Returns an axis around the values, with a margin.
 SvgAxis axis_of(const std::vector<double>& values, bool log, double from, double to) {
   double least = log ? 1 : 0, most = log ? 10 : 1;
   if (!values.empty()) {

@@ -8,7 +8,7 @@ namespace pruner {
 
 namespace {
 
-// What rounding may take off a share that was reached.
+// `kRounding` is the most that rounding may take off a share that was reached.
 constexpr double kRounding = 1e-9;
 
 double quality_of(const SimulatedRuns& runs, double latency_s) {
@@ -19,7 +19,7 @@ double final_quality(const SimulatedRuns& runs, const TuningCurve& curve) {
   return curve.final_s() ? quality_of(runs, *curve.final_s()) : 0;
 }
 
-/// Trials until the share; nullopt when it is never reached.
+/// Returns the trials until the share is reached; nullopt if it never is.
 std::optional<int64_t> trials_to(const SimulatedRuns& runs,
                                  const TuningCurve& curve,
                                  double quality) {

@@ -19,15 +19,15 @@ constexpr std::string_view kColours[] = {"#1f77b4",
                                          "#17becf",
                                          "#7f7f7f"};
 constexpr int kTicks = 5;             // about so many on an axis
-constexpr double kLinearShare = 0.7;  // of the pixels of an axis that bends
-constexpr double kLetter = 7;         // pixels, of 11 in height, at most
+constexpr double kLinearShare = 0.7;  // linear share of the pixels of an axis that bends
+constexpr double kLetter = 7;         // pixels in width, at most, if 11 pixels high
 constexpr double kBoldLetter = 8;
 constexpr double kLineHeight = 15;  // pixels from one line of text to the next
 constexpr double kSwatch = 18;      // pixels of a legend's colour and the gap behind it
-constexpr double kLegendGap = 16;   // between its entries
+constexpr double kLegendGap = 16;   // pixels between entries of a legend
 constexpr std::string_view kCut = "…";
 
-/// 1, 2 or 5 x a power of ten: the step of some kTicks ticks up to `range`.
+/// Returns the step of some kTicks ticks up to `range`: 1, 2 or 5 x a power of ten.
 double tick_step(double range) {
   const double power = std::pow(10, std::floor(std::log10(range / kTicks)));
   for (const double factor : {1, 2, 5}) {
@@ -44,7 +44,8 @@ std::vector<double> linear_ticks(double least, double most) {
   return values;
 }
 
-/// Powers of ten, all or some; of few decades 2 and 5 x them, too; linear ones below half a decade.
+/// Returns all or some powers of ten; for few decades also 2 and 5 x the powers. Below half a
+/// decade the ticks are linear.
 std::vector<double> log_ticks(double least, double most) {
   const double decades = std::log10(most / least);
   if (decades < 0.5) return linear_ticks(least, most);
@@ -61,7 +62,7 @@ std::vector<double> log_ticks(double least, double most) {
   return values;
 }
 
-/// As XML has it.
+/// Escapes a text for XML.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : std::string(1, c);
@@ -74,7 +75,7 @@ size_t count_letters(std::string_view text) {
   return static_cast<size_t>(std::ranges::count_if(text, begins_letter));
 }
 
-/// The first so many letters of UTF-8, and what follows them.
+/// Returns the first `count` letters of UTF-8, and the rest of the text.
 std::pair<std::string_view, std::string_view> split_letters(std::string_view text, size_t count) {
   size_t at = 0;
   for (; at < text.size(); ++at)
@@ -82,7 +83,7 @@ std::pair<std::string_view, std::string_view> split_letters(std::string_view tex
   return {text.substr(0, at), text.substr(at)};
 }
 
-/// The text, or both of its ends where it has more letters.
+/// Returns the text, or both of its ends if the text has more than `letters` letters.
 std::string cut(std::string_view text, size_t letters) {
   const size_t count = count_letters(text);
   if (count <= letters) return std::string(text);
@@ -91,7 +92,7 @@ std::string cut(std::string_view text, size_t letters) {
          std::string(split_letters(text, count - (kept - first)).second);
 }
 
-/// A text of at most `width` pixels with the attributes given.
+/// Returns a text element of at most `width` pixels with the attributes given.
 std::string text_element(std::string_view text,
                          double letter,
                          double width,
@@ -105,7 +106,7 @@ std::string text_element(std::string_view text,
                      fits ? "" : "<title>" + escaped(text) + "</title>");
 }
 
-/// Of values in order, those whose labels keep apart; `size` is what a label takes of the axis.
+/// Returns the ticks, in order, whose labels keep apart; `size` gives a label's length on the axis.
 template <typename Size>
 std::vector<double> with_room(const SvgAxis& axis, Size size) {
   std::vector<double> kept;
@@ -117,7 +118,7 @@ std::vector<double> with_room(const SvgAxis& axis, Size size) {
   return kept;
 }
 
-/// "1.2e6" of "1.2e+06".
+/// Turns "1.2e+06" into "1.2e6".
 std::string with_short_exponent(const std::string& text) {
   const size_t e = text.find('e');
   if (e == std::string::npos) return text;
@@ -126,7 +127,7 @@ std::string with_short_exponent(const std::string& text) {
 
 std::string tick_text(double tick) { return with_short_exponent(fmt::format("{:.6g}", tick)); }
 
-/// "latency (ms)", with how the scale is not linear.
+/// Returns "latency (ms)", followed by the part of the scale that is logarithmic.
 std::string scale_name(std::string_view name, const SvgAxis& axis) {
   if (axis.log_above >= axis.most) return std::string(name);
   if (axis.log_above <= axis.least) return fmt::format("{}, log scale", name);

@@ -1,5 +1,5 @@
-// Spans of time -> Chrome's trace events, which Perfetto (ui.perfetto.dev) and chrome://tracing
-// open. Spans of one track lie within each other or apart.
+// Turns spans of time into Chrome's trace events, which Perfetto (ui.perfetto.dev) and
+// chrome://tracing open. Spans of one track lie within each other or apart.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct TraceSpan {
 
 struct Trace {
   std::string process;
-  std::vector<std::string> tracks;  // from the top down
+  std::vector<std::string> tracks;  // names of the tracks, top to bottom
   std::vector<TraceSpan> spans;
 };
 
@@ -29,11 +29,12 @@ struct Trace {
 /// in microseconds since the first one began.
 Json trace_json(const Trace& trace);
 
-/// A run of a module: the run, and in it its kernels, each where the one before it ended.
+/// Traces a run of a module: the run, and in it its kernels. Each kernel begins at the end of the
+/// kernel before it.
 Trace trace_run(const TracedRun& run, const std::string& module, int threads);
 
-/// The rounds of a tuning run, as they end: what the search did, what was measured meanwhile, and
-/// what each worker was at.
+/// `TuneTrace` collects the rounds of a tuning run as the rounds end: the search, the measuring
+/// meanwhile, and the work of each builder and runner.
 class TuneTrace {
  public:
   void add(const Tuner& tuner, const RoundSummary& summary);
@@ -47,11 +48,11 @@ class TuneTrace {
     TimeSpan time;
     Json args;
   };
-  // By worker: builders, runners.
+  // Spans of each builder, and of each runner.
   std::vector<std::vector<Span>> building_, running_;
   std::vector<Span> searching_;
-  std::vector<std::vector<Span>> measuring_;  // several where rounds are measured at the same time
-  int64_t trials_ = 0;                        // of all rounds
+  std::vector<std::vector<Span>> measuring_;  // several if rounds are measured at the same time
+  int64_t trials_ = 0;                        // trials of all rounds
 };
 
 }  // namespace pruner

@@ -16,9 +16,9 @@ constexpr double kPanelWidth = 260, kPanelHeight = 200, kTop = 56, kLeft = 70, k
 
 struct Column {
   const char* name;   // in the table
-  const char* title;  // of its panel
+  const char* title;  // title of its panel
   std::optional<double> (*of)(const TrainingPoint& point);
-  bool linear = true;  // else by logarithms, where they range far
+  bool linear = true;  // else logarithmic if the values range far
 };
 constexpr Column kColumns[] = {
     {"loss", "loss", [](const TrainingPoint& p) { return std::optional(p.loss); }, false},
@@ -32,12 +32,12 @@ constexpr Column kColumns[] = {
     {"learning_rate", "learning rate", [](const TrainingPoint& p) { return p.learning_rate; }},
 };
 
-/// What the steps are; trees have no learning rate that changes.
+/// Returns the name of a step; trees have no learning rate that changes.
 const char* step_name(std::span<const TrainingPoint> curve) {
   return curve.empty() || curve[0].learning_rate ? "epoch" : "trees";
 }
 
-/// From the least value to the most, and not nothing.
+/// Returns an axis from the least value to the most; its length is never 0.
 SvgAxis value_axis(std::span<const TrainingPoint> curve, const Column& column) {
   double least = *column.of(curve[0]), most = least;
   for (const TrainingPoint& point : curve) {

@@ -1,4 +1,4 @@
-// The end of a tuning run: its table, and its summary as JSON.
+// Reports the end of a tuning run: its table, and its summary as JSON.
 #pragma once
 
 #include <optional>
@@ -13,34 +13,34 @@
 
 namespace pruner {
 
-/// A row for each task, in the order of the IDs.
+/// Returns a row for each task, in the order of the IDs.
 std::vector<TaskRow> task_rows(const Tuner& tuner);
 
 /// "trials", "budget", "early stopping", ...
 std::string_view print(TuneEnd end);
 
 /// {"end","estimated_total_latency_ms","trials","used_s","tasks":[{"id","name","key","weight",
-/// "latency_ms","gflops","trials","failed"}]}; null where nothing is known.
+/// "latency_ms","gflops","trials","failed"}]}; unknown values are null.
 Json tune_summary(const Tuner& tuner, TuneEnd end);
 
-/// What a run came to, beside what it may be held against.
+/// `TuneOutcome` is the result of a run, beside the numbers that it may be compared with.
 struct TuneOutcome {
   double total_s = 0;     // estimated latency of all tasks
-  double flops = 0;       // of them all
-  double peak_flops = 0;  // float32, of all cores in use; 0: it is not known, or says nothing
-  std::optional<CurvePoint> first = {};  // the first one at which every task had a time
+  double flops = 0;       // operations of all tasks
+  double peak_flops = 0;  // float32 peak of all cores in use; 0: not known, or says nothing
+  std::optional<CurvePoint> first = {};  // first point at which every task had a time
 };
 
-/// The outcome of a run whose tasks all have a time. `curve`: of the work dir, earlier runs
-/// included.
+/// Returns the outcome of a run whose tasks all have a time. `curve` is the curve of the work dir,
+/// earlier runs included.
 std::optional<TuneOutcome> tune_outcome(const Tuner& tuner, const TuningCurve& curve);
 
 /// "41.200 ms, 123.45 GFLOPS: 61 % of the float32 peak, 2.1 x as fast as after 30 trials (86.520
 /// ms)". A share above 1 (other precisions, forms with fewer operations) is not given.
 std::string print(const TuneOutcome& outcome);
 
-/// Why a run measured nothing: a limit that earlier runs had reached; empty where it has another
-/// reason. It names the flag to raise.
+/// Says why a run measured nothing: a limit that earlier runs had reached, and the flag that raises
+/// it. The text is empty if there is another reason.
 std::string nothing_left(TuneEnd end, const TuneOptions& options, const Tuner& tuner);
 
 }  // namespace pruner

@@ -5,8 +5,8 @@
 
 namespace pruner {
 
-/// Takes subnormal numbers for zeros in the calling thread, and in parts of its pools, for as long
-/// as it lives; then the thread has its own mode again.
+/// Takes subnormal numbers for zeros in the calling thread, and in parts of its pools, during the
+/// object's life. Then the thread has its own mode again.
 class FlushDenormals {
  public:
   FlushDenormals() : before_(pruner_float_mode()) {

@@ -12,7 +12,7 @@ namespace {
 // its launch.
 constexpr int64_t kMostRecorded = 32;
 
-constexpr int kMostDevices = 64;  // as many as the OpenCL table looks for
+constexpr int kMostDevices = 64;  // same limit as the OpenCL table has
 
 struct DriverRow {
   Backend backend;
@@ -27,7 +27,7 @@ const GpuDriver& driver_of(Backend backend) {
   return row->driver;
 }
 
-// What a driver's table reads of a launch.
+// Returns what a driver's table reads of a launch.
 PlanLaunch plan_of(const Artifact::Launch& launch, size_t num_args) {
   return {.kernel = launch.kernel.c_str(),
           .code = 0,
@@ -39,7 +39,7 @@ PlanLaunch plan_of(const Artifact::Launch& launch, size_t num_args) {
           .num_args = static_cast<int64_t>(num_args)};
 }
 
-// What the table's call said last on this thread.
+// Returns what the table's call said last on this thread.
 Error failure() { return Error(pruner_failure()); }
 
 }  // namespace
@@ -215,7 +215,7 @@ bool GpuProgram::record(const std::vector<Arguments>& turns, int64_t runs) {
   return recording_ != 0 && driver.replay(device, recording_) != 0;
 }
 
-// By launch: its arguments, then the workspace if it takes one.
+// Returns for each launch its arguments, then the workspace if the launch takes one.
 GpuProgram::Arguments GpuProgram::arguments_of(std::span<GpuBuffer* const> buffers) const {
   Arguments arguments;
   for (const Artifact::Launch& launch : launches_) {

@@ -52,11 +52,11 @@ class GpuProgram {
   GpuProgram& operator=(GpuProgram&&) = delete;
   ~GpuProgram();
 
-  /// Runs all launches `times` times on `buffers`: one an argument of the artifact, then the
-  /// workspace. Seconds on the device of one time, from the start of the first kernel to the end
-  /// of the last. More than one are recorded and replayed, where the driver does that, and may be a
-  /// few more. With `flushed` that buffer is overwritten before each time, so that the caches hold
-  /// nothing else, and it does not count.
+  /// Runs all launches `times` times on `buffers`: one buffer per argument of the artifact, then
+  /// the workspace. Returns the seconds of one time on the device, from the start of the first
+  /// kernel to the end of the last kernel. Several times are recorded and replayed if the driver
+  /// does that, and may be a few more. With `flushed`, that buffer is overwritten before each time,
+  /// so that the caches hold nothing else; the overwriting does not count.
   Result<double> run(std::span<GpuBuffer* const> buffers,
                      int64_t times,
                      GpuBuffer* flushed = nullptr);
@@ -66,7 +66,7 @@ class GpuProgram {
 
  private:
   friend class GpuContext;
-  using Arguments = std::vector<std::vector<GpuHandle>>;  // by launch
+  using Arguments = std::vector<std::vector<GpuHandle>>;  // one list per launch
   Arguments arguments_of(std::span<GpuBuffer* const> buffers) const;
   Result<double> run(const std::vector<Arguments>& turns, int64_t times, GpuBuffer* flushed);
   GpuProgram(GpuContext& context, const Artifact& artifact);

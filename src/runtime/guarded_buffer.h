@@ -47,12 +47,12 @@ class GuardedBuffer {
   GuardedBuffer() = default;
   void place_at_end(std::byte* end, int64_t bytes);
   void protect(int protection) const;
-  std::byte* begin() const;  // where the lower guard page ends
-  std::byte* end() const;    // where the upper guard page begins
+  std::byte* begin() const;  // end of the lower guard page
+  std::byte* end() const;    // start of the upper guard page
 
   std::byte* mapping_ = nullptr;  // lower guard page, memory, upper guard page
-  int64_t mapped_bytes_ = 0;      // of all three
-  std::byte* content_ = nullptr;  // where the lower guard page of the largest buffer ends
+  int64_t mapped_bytes_ = 0;      // size of all three parts
+  std::byte* content_ = nullptr;  // end of the largest buffer's lower guard page
   std::byte* data_ = nullptr;     // a multiple of 64, as near the upper guard page as that allows
   int64_t bytes_ = 0;
 };

@@ -7,7 +7,7 @@
 namespace pruner {
 namespace {
 
-// What is used of NVML's C interface, by its documentation. A status that is not 0 is an error.
+// The used part of NVML's C interface, by its documentation. A status that is not 0 is an error.
 using Status = int;
 using Device = void*;
 // nvmlProcessInfo_t, as the _v3 call below fills it.
@@ -44,7 +44,7 @@ std::optional<Nvml> open_nvml() {
   return nvml;
 }
 
-// What is loaded stays.
+// Returns NVML's functions. A library that is loaded stays loaded.
 const std::optional<Nvml>& nvml() {
   static const std::optional<Nvml> opened = open_nvml();
   return opened;

@@ -1,5 +1,6 @@
-// NVIDIA's management library (libnvidia-ml.so.1), looked for when it is asked: how fast a GPU runs
-// at the moment, and who else uses it. Where it is missing nothing is known, and that is no error.
+// Asks NVIDIA's management library (libnvidia-ml.so.1) how fast a GPU runs at the moment, and who
+// else uses the GPU. The library is looked for when it is asked. If the library is missing, nothing
+// is known, and that is no error.
 #pragma once
 
 #include <sys/types.h>
@@ -19,10 +20,11 @@ struct GpuClocks {
   friend bool operator==(const GpuClocks&, const GpuClocks&) = default;
 };
 
-/// Of the GPU at that place on PCI (GpuFacts::bus); nothing without NVML or such a GPU.
+/// Returns the clocks of the GPU at a place on PCI (GpuFacts::bus); nothing without NVML or such a
+/// GPU.
 std::optional<GpuClocks> read_gpu_clocks(const std::string& bus);
 
-/// The processes that compute on it; none where NVML does not say.
+/// Returns the processes that compute on the GPU; none if NVML does not say.
 std::vector<pid_t> processes_on_gpu(const std::string& bus);
 
 }  // namespace pruner

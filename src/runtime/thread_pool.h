@@ -36,8 +36,8 @@ void parallel_for(PrunerPool& pool, int64_t n, Body&& body) {
       n);
 }
 
-/// Where the parts of one parallel_for over n = threads wait for each other without going to sleep;
-/// afterwards all threads of the pool are running.
+/// Meeting lets the parts of one parallel_for over n = threads wait for each other without going to
+/// sleep. Afterwards all threads of the pool are running.
 class Meeting {
  public:
   explicit Meeting(int threads) : expected_(threads) {}

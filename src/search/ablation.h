@@ -10,14 +10,14 @@
 namespace pruner {
 
 struct Ablation {
-  Penalties penalties;    // that the draft counts
-  FeatureParts features;  // that the learned model sees
-  bool weights = true;    // that come with the program; otherwise the learned model knows nothing
-  bool drafts = true;     // otherwise the learned model looks at every candidate: Ansor's policy
+  Penalties penalties;    // penalties that the draft counts
+  FeatureParts features;  // features that the learned model sees
+  bool weights = true;    // false: the learned model starts without the program's weights
+  bool drafts = true;     // false: the learned model scores every candidate (Ansor's policy)
 };
 
-/// What is left out, by name: a penalty, "statement", "dataflow", "weights" or "draft". The error
-/// lists them.
+/// Parses the name of the part that is left out: a penalty, "statement", "dataflow", "weights" or
+/// "draft". The error lists the names.
 Result<Ablation> parse_ablation(std::string_view name);
 
 }  // namespace pruner

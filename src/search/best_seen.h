@@ -10,12 +10,12 @@ namespace pruner {
 
 class BestSeen {
  public:
-  /// What was `measured` is left out; it outlives this.
+  /// Candidates of `measured`, which must outlive the object, are left out.
   BestSeen(size_t capacity, const CandidateSet& measured)
       : capacity_(capacity), measured_(measured) {}
 
   void add(const Candidate& candidate, float score);
-  /// All that are held, best first.
+  /// Returns all candidates that are held, best first.
   std::vector<Scored> take();
 
  private:

@@ -27,7 +27,7 @@ std::optional<Candidate> default_schedule_of(const Task& task,
   std::vector<Candidate> drawn = sample_legal(space, kDraws, rng);
   std::erase_if(drawn, [&](const Candidate& candidate) { return !accepts(candidate); });
   drawn.resize(std::min(drawn.size(), kMost));
-  // What evolves from them may be none of them any more.
+  // Candidates that evolve from accepted ones may not be accepted any more.
   for (const Scored& found : evolved(task, space, std::move(drawn), rng))
     if (accepts(found.candidate)) return found.candidate;
   return std::nullopt;

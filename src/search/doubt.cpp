@@ -7,12 +7,13 @@ namespace pruner {
 
 namespace {
 
-// Deviations of ln(speed): of a sketch as a whole, of a candidate in it, of a measured time. By the
-// residuals of the draft on operators that it was not fitted on (bench/draft_transfer.py).
+// Deviations of ln(speed) of a sketch as a whole, of a candidate in a sketch, and of a measured
+// time. The values follow the residuals of the draft on operators that the draft was not fitted on
+// (bench/draft_transfer.py).
 constexpr double kOfSketch = 0.1, kOfCandidate = 0.2, kOfTime = 0.05;
 // The correlation of two candidates' errors falls to 1/e when so many of their decisions differ.
 constexpr double kDecisions = 2;
-// Trials that count, the fastest: what is next to slow ones is not chosen anyway.
+// The fastest trials that count; candidates next to slow trials are not chosen anyway.
 constexpr size_t kMostTrials = 192;
 
 double covariance(const Candidate& a, const Candidate& b) {
@@ -21,7 +22,7 @@ double covariance(const Candidate& a, const Candidate& b) {
   return kOfSketch * kOfSketch + kOfCandidate * kOfCandidate * near;
 }
 
-/// Of mean 0 and deviation 1, nearly normal, and the same on every machine.
+/// Draws a nearly normal number of mean 0 and deviation 1, the same on every machine.
 double draw_normal(Rng& rng) {
   double sum = -6;
   for (int i = 0; i < 12; ++i) sum += rng.uniform();
@@ -47,7 +48,7 @@ Doubt::Doubt(std::span<const Candidate> candidates, const History& history)
       double left = covariance(*all[i], *all[j]);
       if (i == j && i < known) left += kOfTime * kOfTime;
       for (size_t k = 0; k < j; ++k) left -= row[k] * other[k];
-      constexpr double kLeast = 1e-9;  // of two that are the same
+      constexpr double kLeast = 1e-9;  // variance left between equal candidates
       row[j] = i == j ? std::sqrt(std::max(left, kLeast)) : left / other[j];
     }
   }

@@ -1,4 +1,4 @@
-// What is known of one task while it is searched: every candidate that was tried, with its time.
+// The history of one task while it is searched: every candidate that was tried, with its time.
 #pragma once
 
 #include <unordered_set>
@@ -8,7 +8,7 @@
 
 namespace pruner {
 
-/// What stands for the time of a failed trial, and of a task without a valid one (Ansor's number).
+/// The time of a failed trial, and of a task without a valid trial (Ansor's number).
 inline constexpr double kWorstCost = 1e10;
 
 using CandidateSet = std::unordered_set<Candidate, CandidateHash>;

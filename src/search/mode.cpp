@@ -6,8 +6,9 @@
 
 namespace pruner {
 
-// What scores by the program's own weights are worth beside the logarithm of the draft's, before
-// anything was measured: of 0 to 1 what chooses best on operators that they were not trained on.
+// The share, from 0 to 1, of scores by the program's own weights beside the logarithm of the
+// draft's scores, before anything was measured. This value chooses best on operators that the
+// weights were not trained on.
 static constexpr double kTrustInShipped = 0.3;
 
 std::string_view update_mode(const SearchMode& mode) {

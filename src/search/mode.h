@@ -38,39 +38,39 @@ inline constexpr SearchMode kSearchModes[] = {
     {"random", "", &kAnsorPolicy, "random"},
 };
 
-/// What runs a search in a mode.
+/// The models that a search in a mode uses.
 struct ModeModels {
   std::unique_ptr<CostModel> draft, verify;
 
   SearchModels models() const { return {*draft, verify.get()}; }
 };
 
-/// How its model changes while it tunes: "online", "offline" (not at all), "momentum", "draft
-/// only", "random" or "untrained".
+/// Returns how the mode's model changes during tuning: "online", "offline" (not at all),
+/// "momentum", "draft only", "random" or "untrained".
 std::string_view update_mode(const SearchMode& mode);
-/// Whether it does not begin without weights (--load-model).
+/// Whether the mode cannot begin without weights (--load-model).
 bool needs_weights(const SearchMode& mode);
-/// The mode of a name; the error lists them.
+/// Returns the mode of a name; the error lists the modes.
 Result<const SearchMode*> find_mode(std::string_view name);
-/// The mode, where its model can do here what it is there for: train if it learns while tuning, and
-/// score. Otherwise an error that names the package, or, if `allow_untrained`, the mode without its
-/// model ("untrained"), which whoever shows its results has to say.
+/// Returns the mode if its model works here: the model can train, if the mode learns while tuning,
+/// and score. Otherwise returns an error that names the missing package or, if `allow_untrained`,
+/// the mode without its model ("untrained"). Whoever shows results must name that mode.
 Result<SearchMode> usable_mode(const SearchMode& mode, bool allow_untrained);
-/// What results of it are called: the name that was given, "ansor-untrained".
+/// Returns the name of the mode's results: the name that was given, or "ansor-untrained".
 std::string display_name(std::string_view given, const SearchMode& mode);
-/// Its models, for a policy: one that drafts verifies by the learned model and the draft together,
-/// unless as published; `form`: the draft's on a GPU. Errors: weights are missing, or are no
-/// weights of this model.
+/// Makes the mode's models for a policy. A policy that drafts verifies by the learned model and the
+/// draft together, unless as published. `form` is the draft's form on a GPU. Fails if weights are
+/// missing or belong to another model.
 Result<ModeModels> make_models(const SearchMode& mode,
                                const SearchPolicy& policy,
                                const LearnedModelOptions& options,
                                const Ablation& ablation = {},
                                DraftForm form = DraftForm::kOurs);
 
-/// Those of a mode by its name and its own policy.
+/// Makes the models of the mode of a name, for the mode's own policy.
 Result<ModeModels> make_models(std::string_view mode, const LearnedModelOptions& options);
 
-/// The policy of a name, or an error that lists them.
+/// Returns the policy of a name; the error lists the policies.
 Result<const SearchPolicy*> find_policy(std::string_view name);
 
 }  // namespace pruner

@@ -13,11 +13,11 @@ class Roulette {
   /// Scores below zero count as zero.
   explicit Roulette(std::span<const float> scores);
 
-  /// The place of a member; where no score is positive, the first.
+  /// Returns the place of a drawn member; the first if no score is positive.
   size_t spin(Rng& rng) const;
 
  private:
-  std::vector<double> ends_;  // of each member's share
+  std::vector<double> ends_;  // end of each member's share
 };
 
 }  // namespace pruner

@@ -14,7 +14,8 @@ namespace pruner {
 /// The task's best candidate by draft score, found without measuring: the same for every run, in
 /// some 20 ms. Trial 0 of each task, and what a module without records is built with.
 Candidate default_schedule(const Task& task, const Space& space);
-/// The same of those that `accepts` takes; nullopt: it takes none of some 4,000 draws.
+/// Like default_schedule(), among candidates that `accepts` takes. Returns nullopt if `accepts`
+/// takes none of some 4,000 draws.
 std::optional<Candidate> default_schedule_of(const Task& task,
                                              const Space& space,
                                              const std::function<bool(const Candidate&)>& accepts);
@@ -24,30 +25,30 @@ std::optional<Candidate> default_schedule_of(const Task& task,
 struct SearchOptions {
   double eps_greedy = 0.1;  // share of a batch that is drawn uniformly
   int random_samples = 1536;
-  int draft_generations = 2;    // by the draft model, from the random samples
-  size_t draft_size = 512;      // drafts that are verified
-  int redraft_every = 2;        // rounds of a task that are verified from the same drafts
-  int verify_generations = 1;   // by the learned model, from drafts, random and measured ones
-  double measured_share = 0.1;  // of a population that measured best, at most
-  double neighbours = 0.25;     // share of a batch that is next to the fastest measured
-  size_t measured_parents = 5;  // ... of how many of them
-  int mutations = 32;           // of each measured parent
-  std::vector<std::string> forms = {};  // that are searched (form_names()); empty: all
+  int draft_generations = 2;   // draft model's generations, from the random samples
+  size_t draft_size = 512;     // drafts that are verified
+  int redraft_every = 2;       // rounds of a task that are verified from the same drafts
+  int verify_generations = 1;  // learned model's generations, from drafts, random and measured ones
+  double measured_share = 0.1;          // largest share of a population that measured best
+  double neighbours = 0.25;             // share of a batch that is next to the fastest measured
+  size_t measured_parents = 5;          // number of the fastest measured for `neighbours`
+  int mutations = 32;                   // mutations of each measured parent
+  std::vector<std::string> forms = {};  // searched forms (form_names()); empty: by Form::drawn
   int min_distance = 2;     // decisions in which two of a batch differ, where there are such
   int64_t round_size = 10;  // trials of a task's round
   EvolveOptions evolve = {.population = 1536, .islands = 4};  // its jobs are the search's
 };
 
-/// Who orders candidates: the draft, and a learned model or none.
+/// The models that order candidates: the draft, and a learned model or none.
 struct SearchModels {
   CostModel& draft;
   CostModel* verify = nullptr;
 
-  /// Both learn.
+  /// Trains the draft and the learned model.
   Result<Unit> update(std::span<const Sample> samples) const;
 };
 
-/// What a policy keeps of a task from one round to the next.
+/// The state of a task that a policy keeps from one round to the next.
 struct SearchMemory {
   std::vector<Scored> drafts;
   int rounds = 0;
@@ -79,20 +80,20 @@ enum SearchConstant : unsigned {
 
 struct SearchPolicy {
   std::string_view name;
-  /// Up to `count` candidates to measure next, none of them tried before; empty: the space is used
-  /// up.
+  /// Returns up to `count` candidates to measure next, none of them tried before; empty if the
+  /// space is used up.
   std::vector<Candidate> (*next_batch)(const SearchRequest& request, Rng& rng);
   unsigned constants = 0;  // SearchConstants
-  bool drafts = false;     // by a draft model, which verifies beside the learned one
+  bool drafts = false;     // a draft model searches, and verifies beside the learned model
   const SearchPolicy* published = nullptr;  // the same search as its paper and release have it
-  bool as_published = false;                // it is that: nothing of ours is in it
-  SearchOptions options = {};               // unless told
+  bool as_published = false;                // the policy is a published search, without our changes
+  SearchOptions options = {};               // defaults of the policy
 };
 
 extern const SearchPolicy kPrunerPolicy, kAnsorPolicy, kUniformPolicy, kTransferPolicy;
 extern const SearchPolicy kPublishedPrunerPolicy, kPublishedAnsorPolicy, kMetaSchedulePolicy;
-/// That --policy names; kTransferPolicy searches nothing, kMetaSchedulePolicy has a space of its
-/// own, and --search as-published takes a policy's published one.
+/// The policies that --policy names. kTransferPolicy searches nothing, kMetaSchedulePolicy has a
+/// space of its own, and --search as-published takes SearchPolicy::published.
 inline constexpr const SearchPolicy* kSearchPolicies[] = {
     &kPrunerPolicy, &kAnsorPolicy, &kUniformPolicy};
 

@@ -26,13 +26,13 @@ struct SteppedIndex {
 struct Access {
   StageId producer;
   std::vector<std::optional<Affine>> indices;  // one a dimension; nullopt: not affine
-  /// By dimension: no box can be derived (not affine, descending, or a guarded read that may leave
-  /// the producer's domain), so the whole dimension must be there.
+  /// `whole[d]` is true if no box can be derived, so that all of dimension `d` must be there. The
+  /// index is then not affine, descends, or, under a guard, may leave the producer's domain.
   std::vector<bool> whole;
-  /// Where `whole` is for the last reason alone: a box moved to lie inside the domain has all that
-  /// the guard lets through.
+  /// `leaves[d]` is true if the last reason is the only one for `whole[d]`. A box that is moved to
+  /// lie inside the domain then has all that the guard lets through.
   std::vector<bool> leaves;
-  std::vector<std::optional<SteppedIndex>> stepped = {};  // by dimension, of those not affine
+  std::vector<std::optional<SteppedIndex>> stepped = {};  // one per dimension; nullopt: not stepped
 };
 
 /// Calls fn(quotient) for each quotient of an axis that the access reads by.
@@ -86,11 +86,11 @@ bool reads_at_own_places(const ComputeDag& dag, StageId reader, StageId producer
 /// `consumer` reads `producer` only at its own axes, in order, over the same shape.
 bool reads_elementwise(const ComputeDag& dag, StageId consumer, StageId producer);
 
-/// Instructions of one evaluation of a body, but for its loads and index arithmetic: a call counts
-/// as the polynomial that it becomes.
+/// Returns the instructions of one evaluation of a body, without its loads and index arithmetic. A
+/// call counts as many as the polynomial that replaces the call.
 double body_operations(const Expr& body);
 
-/// Holds a call that costs many instructions (exp, tanh, ...).
+/// Whether a body has a call that costs many instructions (exp, tanh, ...).
 bool has_expensive_call(const Expr& body);
 bool has_select(const Expr& body);
 

@@ -9,23 +9,23 @@
 
 namespace pruner {
 
-/// A tile of an open axis of a cluster at the root: outside of its registers stand loops, decided
-/// by some factors, and around them the one that takes the rest.
+/// A tile of an open axis (a dynamic dimension) of a cluster at the root. Loops with decided
+/// factors go around its register tile; the outermost loop takes the rest of the axis.
 struct OpenTile {
   StageId stage;
   int axis = 0;
-  int64_t unit = 1;           // elements in registers
-  bool whole = false;         // as long as its axis, or longer
-  DecisionRef rows = kFixed;  // that decides these, of an axis that is not the vectors'
-  std::vector<DecisionRef> decisions = {};  // of the loops that have more than one iteration, from
-  std::vector<int64_t> factors = {};        // the outermost in, and their iterations
+  int64_t unit = 1;           // elements of the register tile
+  bool whole = false;         // the tile is as long as its axis, or longer
+  DecisionRef rows = kFixed;  // decision on the register tile, unless on the vector axis
+  std::vector<DecisionRef> decisions = {};  // one per loop with iterations > 1, outermost first
+  std::vector<int64_t> factors = {};        // iterations of these loops
 };
 std::vector<OpenTile> open_tiles(const Sketch& sketch, const Candidate& candidate);
 
-/// Iterations of a tile's loops at an extent of its axis, a number or a formula: no more than the
-/// factors, and such that as few tiles as they make, but two at least, cover the axis evenly, so
-/// that little is done twice. Two, as one tile alone is another program. A tile that covers its
-/// axis goes on to be one of two.
+/// Returns the iterations of a tile's loops at `extent` of its axis, a number or a formula. They
+/// are no more than the factors. As few tiles as the factors make cover the axis evenly, so that
+/// little is computed twice. There are at least two tiles, because one alone is another program. A
+/// tile that covers its axis becomes one of two; its outermost loop alone may exceed its factor.
 template <typename T>
 std::vector<T> even_iterations(const OpenTile& tile, const T& extent) {
   using std::max, std::min;
@@ -45,15 +45,15 @@ std::vector<T> even_iterations(const OpenTile& tile, const T& extent) {
   return iterations;
 }
 
-/// A candidate of `to`, a space of any tiles, with the sketch's name and the decisions that
-/// `candidate` has in `from`, but for tiles of open axes, which have even_iterations(); what is
-/// left over of an axis is what its outermost loop takes. nullopt: the sketch or a decision is not
-/// there, or the candidate is not legal.
+/// Returns a candidate of `to`, a space of any tiles, with the sketch's name and the decisions that
+/// `candidate` has in `from`. Tiles of open axes have even_iterations(), and the outermost loop of
+/// an axis takes the rest. Returns nullopt if `to` lacks the sketch or a decision, or if the result
+/// is not legal.
 std::optional<Candidate> carry_over(const Space& from, const Candidate& candidate, const Space& to);
 
-/// The candidate with tiles of open axes no longer than these are in `least`, another space of the
-/// same operator, of one where that has no such sketch: outer tiles become smaller first. What it
-/// gives may not be legal.
+/// Returns the candidate with tiles of open axes no longer than these axes are in `least`, another
+/// space of the same operator. If `least` has no such sketch, the tiles have length 1. Outer tiles
+/// become smaller first. The result may not be legal.
 Candidate with_tiles_within(const Space& space, Candidate candidate, const Space& least);
 
 /// The legal candidate of `to` that is nearest to it, of those that a search draws

@@ -38,7 +38,7 @@ void redirect(ComputeDag& dag, StageId old, StageId replacement) {
 
 // Reads of one place share one copy of the body.
 static Expr with_inlined(const Expr& reader, StageId id, const Expr& body) {
-  std::vector<std::pair<Expr, Expr>> copies;  // of a load: the body that stands for it
+  std::vector<std::pair<Expr, Expr>> copies;  // each load with the body in its place
   return rewrite(reader, [&](const Expr& e) -> Expr {
     const Load* read = as<Load>(e);
     if (read == nullptr || read->tensor != id) return {};

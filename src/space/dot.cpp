@@ -29,7 +29,7 @@ constexpr DotInstruction kDotInstructions[] = {
     {"ummla", kArm, kU8, kU8, kS32, kPairRows, 1, 8, &DotRates::int8_tile},
 };
 
-// Of large tiles: fewer are no gain over vectors.
+// Least rows and steps of a large tile; with fewer, tiles are no gain over vectors.
 constexpr int kLeastRows = 4, kLeastSteps = 4;
 
 // Whether the factors of a contraction lie as rows and steps of a matrix instruction: a[m][k], k
@@ -65,7 +65,7 @@ bool lies_in_rows(const ComputeDag& dag, StageId id, const DotInstruction& dot) 
       packed += free && dag[access.producer].constant && !moves(rows) && moves(terms) &&
                 is_packable(dag, id, access.producer, vector);
     } else {
-      // Of AMX there is another instruction for factors of the other signs.
+      // AMX (x86) has another instruction for factors of the other signs, so either order will do.
       const bool placed = dot.isa == kX86 || dag[access.producer].dtype == dot.a;
       in_rows += moves(rows) && contiguous && placed;
     }

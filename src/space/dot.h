@@ -11,18 +11,18 @@
 
 namespace pruner {
 
-/// Rows and steps of an instruction on tiles, at most: of AMX's, and the rows of Arm's.
+/// The most rows and steps of AMX's instructions on tiles, and the rows of Arm's.
 inline constexpr int kMatrixRows = 16, kMatrixSteps = 16;
 inline constexpr int kPairRows = 2;
 
-/// sum += a[0] * b[0] + ... + a[terms - 1] * b[terms - 1] in each lane. Of a tile: sum[m][n] gets
-/// so many from each of up to `steps` steps s, a[m][s][t] * b[s][n][t], in up to `rows` rows m; of
-/// kPairRows it takes two lanes at a time.
+/// On vectors: sum += a[0] * b[0] + ... + a[terms - 1] * b[terms - 1] in each lane. On tiles: each
+/// sum[m][n] gets `terms` products a[m][s][t] * b[s][n][t] from each of up to `steps` steps s, in
+/// up to `rows` rows m. An instruction of kPairRows rows takes two lanes at a time.
 struct DotInstruction {
   std::string_view name;
   Isa isa;
   DType a, b, sum;
-  int rows, steps;  // 1 and 1: of a vector
+  int rows, steps;  // 1 and 1: a vector
   int terms;
   double DotRates::*rate;
   bool of_tile() const { return rows > 1; }
@@ -35,18 +35,18 @@ struct NarrowProduct {
 };
 std::optional<NarrowProduct> narrow_product(const Expr& e);
 
-/// Whether it is a product of two numbers that are rounded to tf32.
+/// Whether `e` is a product of two numbers that are rounded to tf32.
 bool is_tf32_product(const Expr& e);
 
-/// That which adds products of elements of types `a` and `b`, in this order or the other, to a
-/// vector or a tile; null: there is none.
+/// Returns the instruction that adds products of types `a` and `b`, in either order, to a vector
+/// or, if `tile`, to a tile; null if there is none.
 const DotInstruction* find_dot_instruction(Isa isa, DType a, DType b, DType sum, bool tile);
 
-/// That of a contraction whose products, both factors cast from a narrow type, it adds along the
-/// last reduce axis longer than 1, where it is faster than FMAs on `target`. Null where there is
-/// none, where its terms do not divide the axis, or where no constant can be packed for it. Of a
-/// tile: the constant has the vector axis alone, and the other factor lies in rows of terms, one
-/// for each element of an axis before (matrix_row_axis()).
+/// Returns the instruction that adds up the contraction `stage` along its last reduce axis longer
+/// than 1. Both factors of the products must be cast from a narrow type. Returns null if there is
+/// no instruction faster than FMAs on `target`, if its terms do not divide the axis, or if no
+/// constant can be packed. If `tile`, only the constant has the vector axis; the other factor lies
+/// in rows of terms, one row for each element of matrix_row_axis().
 const DotInstruction* find_dot_instruction(const ComputeDag& dag,
                                            StageId stage,
                                            const Target& target,
@@ -60,8 +60,8 @@ bool is_packable(const ComputeDag& dag, StageId stage, StageId operand, int vect
 /// before the vector axis; -1: none.
 int matrix_row_axis(const Stage& stage);
 
-/// The most of `extent` up to `limit` that tiles of an instruction take at once with little waste:
-/// of rows, whose tiles may overlap, and of steps, which must divide it.
+/// Return how much of `extent`, up to `limit`, an instruction's tiles take at once with little
+/// waste. Tiles of rows may overlap; the number of steps divides `extent`.
 int64_t matrix_rows(int64_t extent, int64_t limit);
 int64_t matrix_steps(int64_t extent, int64_t limit);
 

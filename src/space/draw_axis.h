@@ -6,8 +6,8 @@
 
 namespace pruner {
 
-/// What one visit of a cluster computes of each axis of its root: all, or what a tile of the root
-/// that it is inside of reads.
+/// Returns the elements of each axis of a cluster's root that one visit of the cluster computes. A
+/// visit computes all, or what a tile of the root around the cluster reads.
 std::vector<int64_t> visited_extents(const Sketch& sketch,
                                      const StagePlan& plan,
                                      const Candidate& candidate);

@@ -1,5 +1,5 @@
-// What the decisions of a candidate come to: iterations of levels, tiles, the box of an operand
-// that a block fetches. Shared by the loop nest, the limits and what draws candidates.
+// The numbers that a candidate's decisions come to: iterations of levels, tiles, the box of an
+// operand that a block fetches. The loop nest, the limits and the drawing of candidates share them.
 #pragma once
 
 #include <bit>

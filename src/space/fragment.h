@@ -1,5 +1,5 @@
-// Which elements of a small matrix each lane of a warp holds, for the instructions that its 32
-// lanes run together (PTX: mma, ldmatrix). One closed form, for numbers and for expressions.
+// The elements of a small matrix that each lane of a warp holds, for the instructions that its 32
+// lanes run together (PTX: mma, ldmatrix). One closed form serves numbers and expressions.
 #pragma once
 
 #include <type_traits>
@@ -16,10 +16,10 @@ inline constexpr int kRowLanes = 8, kColumnLanes = 4;
 struct Fragment {
   int rows, cols, run;
 
-  /// Of one lane.
+  /// Returns the number of elements that one lane holds.
   constexpr int elements() const { return rows * cols / kWarpLanes; }
 
-  /// Where element `v` of a lane is; T: int, int64_t or Expr.
+  /// Return the row and the column of a lane's element `v`; T is int, int64_t or Expr.
   template <typename T>
   constexpr T row(T lane, T v) const {
     return quotient(lane, 4) + remainder(quotient(v, run), rows / 8) * T(8);
@@ -47,7 +47,7 @@ struct Fragment {
   }
 };
 
-/// What ldmatrix loads: 8 rows of 16 bytes, of elements of so many bytes.
+/// Returns the fragment that ldmatrix loads: 8 rows of 16 bytes, in elements of `element_bytes`.
 constexpr Fragment matrix_fragment(int element_bytes) {
   return {8, 16 / element_bytes, 4 / element_bytes};
 }

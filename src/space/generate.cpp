@@ -245,8 +245,8 @@ class CpuSketchMaker : public SketchMaker {
   const Clusters clusters_;
 };
 
-// Draws from the sketches of the forms that are asked for: without names those that are drawn of
-// the task, the direct ones where none are.
+// Draws from the sketches of the forms that are asked for; without names, from the forms that
+// Form::drawn accepts. If no sketch has one of these forms, draws from the direct sketches.
 void keep_forms(Space& space, std::span<const std::string> forms, const ComputeDag& dag) {
   std::vector<std::string> unasked;
   for (const Form* form : kForms)

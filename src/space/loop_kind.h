@@ -19,13 +19,13 @@ enum class LoopKind : uint8_t {
 enum class Scope : uint8_t {
   kArgument,   // passed to the kernel
   kWorkspace,  // a part of the kernel's workspace, shared by its threads; global memory of a GPU
-  kShared,     // of a GPU block's threads
+  kShared,     // shared memory of a GPU block's threads
   kLocal,      // on the stack of the thread, 64-byte aligned; a GPU thread's own array
   kRegister,
 };
 
-/// In place of bytes that are prefetched ahead: those that are read next after the loops around,
-/// which read the same again, in equal parts with each of their iterations.
+/// Stands in place of a number of bytes that are prefetched ahead. Loops around a step that read
+/// the same bytes again then prefetch the bytes read after them, an equal part in each iteration.
 inline constexpr int32_t kPrefetchRound = 1;
 
 }  // namespace pruner

@@ -33,31 +33,31 @@ struct NestLoop {
   int64_t step = 1;    // elements of the axis an iteration advances
   LoopKind kind = LoopKind::kSerial;
   int64_t clamp = -1;   // >= 0: the axis' start is min(i * step, clamp)
-  int64_t unit = 1;     // that divides step and clamp, of an open axis at all of its extents
+  int64_t unit = 1;     // divisor of step and clamp, at every extent of an open axis
   bool ragged = false;  // a reduce loop under an outer one that does not divide its axis: it runs
                         // min(extent, what is left) times
 };
 
 struct NestStage {
   StageId stage;
-  const struct LoopStructure* structure = nullptr;  // that its loops follow
+  const struct LoopStructure* structure = nullptr;  // structure that the loops follow
   StageId at;                      // attached inside this stage's loops; invalid: at root
   int depth = 0;                   // ... inside its first `depth` loops
-  Scope scope = Scope::kArgument;  // of the buffer it writes
+  Scope scope = Scope::kArgument;  // memory of the stage's results
   int parallel_loops = 0;          // the first n loops, fused, run in parallel (root stages)
   std::vector<NestLoop> loops;     // outer to inner
   std::vector<int64_t> extents;    // elements of each spatial axis computed at one visit
   int64_t unroll_steps = 0;        // statements that the unrolled reduction body may hold
-  int64_t prefetch_bytes = 0;      // ahead, of operands that stream; 0: none; kPrefetchRound
+  int64_t prefetch_bytes = 0;      // distance ahead for streamed operands; 0: none; kPrefetchRound
   bool streaming = false;          // its stores go past the caches
-  int row_axes = 0;                // of a GPU kernel that computes rows: axes that number them
-  int chunk_loops = 0;             // of a GPU contraction: its first loops, over chunks
+  int row_axes = 0;                // GPU kernel of rows: leading axes that number the rows
+  int chunk_loops = 0;             // GPU contraction: number of its first loops, over chunks
   int64_t buffers = 1;             // GPU: chunks of operands that shared memory holds at a time
   bool epilogue = false;           // GPU: its sums go through shared memory to the root
 
-  /// Of a GPU contraction, its iterations over an axis in a chunk.
+  /// Returns the iterations of a GPU contraction over an axis in one chunk.
   int64_t chunk_extent(int axis) const;
-  /// Of a GPU kernel, the elements of an axis that a block computes.
+  /// Returns the elements of an axis that one block of a GPU kernel computes.
   int64_t block_extent(int axis) const;
 };
 
@@ -68,15 +68,15 @@ struct PackedOperand {
 };
 
 struct LoopNest {
-  const ComputeDag* dag = nullptr;              // of the sketch
-  const struct SketchTables* tables = nullptr;  // of the sketch
+  const ComputeDag* dag = nullptr;              // DAG of the sketch
+  const struct SketchTables* tables = nullptr;  // tables of the sketch
   std::vector<NestStage> stages;                // compute stages, producers first
   std::vector<PackedOperand> packed;
 
   const NestStage& of(StageId id) const;
 };
 
-/// How an operand is packed; null: it is not.
+/// Returns how an operand is packed; null if it is not.
 const PackSpec* packing_of(const LoopNest& nest, StageId operand);
 
 std::string print(const LoopNest& nest);

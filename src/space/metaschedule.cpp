@@ -47,7 +47,7 @@ bool is_one_of(std::span<const T> all, const T& one) {
   return std::ranges::find(all, one) != all.end();
 }
 
-// Whether a structure has both R levels of SSRSRS; of one that has one, the other is 1.
+// Whether a structure has both R levels of SSRSRS. If it has one of them, the other is 1.
 bool splits_reduction(const LoopStructure& structure) {
   const auto chunk = [](const Level& level) { return level.iterations == Iterations::kOfLongest; };
   return std::ranges::any_of(structure.levels, chunk);
@@ -68,11 +68,11 @@ constexpr MutatorRow kMutators[] = {{Mutator::kTileSize, 0.90, 0.90},
                                     {Mutator::kParallel, 0.02, 0},
                                     {Mutator::kThreadBinding, 0, 0.02}};
 
-/// Which mutator draws a decision of a kind again. None has a place for kParallel: our parallel
-/// loop has all outermost tiles, so that jobs follow from these.
+/// Returns the mutator that draws a decision of a kind again. No kind belongs to kParallel: our
+/// parallel loop has all outermost tiles, so that the number of jobs follows from the tiles.
 std::optional<Mutator> mutator_of(DecisionKind kind) {
   switch (kind) {
-    case DecisionKind::kVector: return Mutator::kTileSize;  // of a cooperative fetch
+    case DecisionKind::kVector: return Mutator::kTileSize;  // vector of a cooperative fetch
     case DecisionKind::kLocation: return Mutator::kComputeLocation;
     case DecisionKind::kUnroll: return Mutator::kUnroll;
     case DecisionKind::kThreads: return Mutator::kThreadBinding;
@@ -146,7 +146,7 @@ class PartMaker {
     return true;
   }
 
-  // The reduction's levels, and whether the structure is one of its.
+  // Reads the reduction's levels. Returns whether the structure is one of MetaSchedule's.
   bool read_contraction(const StagePlan& plan) {
     const LoopStructure& structure = *plan.structure;
     if (!is_one_of<std::string_view>(kStructures, structure.name) && !has_tensor_cores(plan))
@@ -173,7 +173,7 @@ class PartMaker {
     return true;
   }
 
-  // It has none of bfloat16 nor tf32.
+  // MetaSchedule has no tensor core instructions for bfloat16 and tf32.
   bool has_tensor_cores(const StagePlan& plan) const {
     const std::optional<MmaContraction>& mma = sketch_.tables->mmas[plan.stage];
     const TensorCoreRow* row = find_tensor_core(*plan.structure);
@@ -181,7 +181,7 @@ class PartMaker {
            mma->instruction->a != DType::kBFloat16 && mma->instruction->a != DType::kFloat32;
   }
 
-  // What the fragments of an axis are multiples of.
+  // Returns the number of which the fragments along an axis are a multiple.
   int64_t fragment_unit(const StagePlan* anchor, int axis) const {
     const TensorCoreRow* row = anchor == nullptr ? nullptr : find_tensor_core(*anchor->structure);
     if (row == nullptr) return 1;
@@ -254,7 +254,7 @@ class PartMaker {
     std::erase(split.levels, around);
   }
 
-  // What is no tile.
+  // Restricts the choices of a decision that is no tile.
   void read_annotation(DecisionRef ref) {
     switch (decision(ref).kind) {
       case DecisionKind::kUnroll:

@@ -12,33 +12,36 @@ namespace pruner {
 
 class MetaScheduleSpace {
  public:
-  /// `space` outlives it. The direct sketches, split-k where MetaSchedule adds an rfactor, and
-  /// convolutions as products of matrices on tensor cores; whatever is drawn.
+  /// `space` must outlive the object. The part has the direct sketches, split-k if MetaSchedule
+  /// adds an rfactor, and convolutions as matrix products on tensor cores. Space::drawn has no
+  /// effect.
   explicit MetaScheduleSpace(const Space& space);
 
   /// Whether a candidate of the space is one of MetaSchedule's; legality is another question.
   bool contains(const Candidate& candidate) const;
-  /// A sketch, tiles by sample_perfect_tile(), all else uniformly. It may be illegal.
+  /// Draws a sketch, tiles by sample_perfect_tile(), and all else uniformly. The candidate may be
+  /// illegal.
   Candidate draw(Rng& rng) const;
-  /// One change by a drawn mutator; it may be illegal, or outside. nullopt where that has no place.
+  /// Changes a candidate by a drawn mutator; the result may be illegal or outside the part. nullopt
+  /// if the mutator has no place.
   std::optional<Candidate> mutate(const Candidate& candidate, Rng& rng) const;
 
  private:
   /// The tiles of an axis.
   struct Split {
-    std::vector<DecisionRef> levels;  // from the outermost that is decided on; the rest is outside
-    int64_t extent = 1;               // of the axis, in what one of the innermost counts
+    std::vector<DecisionRef> levels;  // decided levels, outermost first; the rest is outside
+    int64_t extent = 1;               // length of the axis in units of the innermost level
     int64_t most_innermost = 1;
-    int64_t unit = 1;  // what the innermost is a multiple of; the extent counts these
+    int64_t unit = 1;  // divisor of the innermost tile, and unit of `extent`
 
-    /// What one iteration of a level counts for.
+    /// Returns the unit that a level's decision is counted in.
     int64_t unit_of(DecisionRef level) const { return level == levels.back() ? unit : 1; }
   };
-  /// What it has of a sketch.
+  /// The part of one sketch's candidates that belongs to MetaSchedule's space.
   struct Part {
     SketchId sketch;
-    bool tensorized = false;                    // by an instruction of dot products or matrices
-    std::vector<std::vector<int32_t>> choices;  // of each decision
+    bool tensorized = false;                    // uses an instruction of dot products or matrices
+    std::vector<std::vector<int32_t>> choices;  // one list per decision
     std::vector<Split> splits;
   };
   friend class PartMaker;

@@ -15,7 +15,7 @@ namespace pruner {
 /// lanes hold all three as their fragments say. Integers wrap around. In which order floats are
 /// added, and how they are rounded on the way, is the device's.
 struct MmaInstruction {
-  std::string_view shape;  // as PTX writes it: "m16n8k16"
+  std::string_view shape;  // PTX's name: "m16n8k16"
   int m, n, k;
   DType a, b, sum;  // float32 operands are rounded by round_to_tf32()
   int oldest;       // compute capability of the first devices that have it: 80 is sm_80
@@ -31,14 +31,14 @@ struct MmaInstruction {
   }
 };
 
-/// Every row.
+/// Returns every row of the table.
 std::span<const MmaInstruction> mma_instructions();
 
-/// That of a shape and types; null: there is none.
+/// Returns the instruction of a shape and types; null if there is none.
 const MmaInstruction* find_mma_instruction(std::string_view shape, DType a, DType b, DType sum);
 
-/// Shapes that there are, and which of them an instruction has: they are numbered as the rows begin
-/// with them.
+/// kMmaShapes is the number of shapes. shape_number() returns the number of an instruction's shape
+/// in the order of the table's rows, from 0.
 inline constexpr int kMmaShapes = 4;
 int shape_number(const MmaInstruction& row);
 
@@ -46,9 +46,9 @@ int shape_number(const MmaInstruction& row);
 inline constexpr int kFirstWithLoadMatrix = 75, kFirstWithAsyncCopy = 80;
 inline constexpr int kLeastAsyncCopyBytes = 4;
 
-/// Registers of a lane for the operands of a warp's instructions, one step of the sums at a time,
-/// of so many rows and columns of sums in this lane: four for 16 rows of 32 bytes of terms, two for
-/// 8 columns.
+/// Returns a lane's registers for the operands of a warp's instructions, one step of the sums at a
+/// time. `rows` and `columns` count the sums in the lane. 16 rows of 32 bytes of terms take four
+/// registers, 8 columns take two.
 constexpr int64_t operand_registers(int64_t rows, int64_t columns) { return 2 * rows + columns; }
 
 }  // namespace pruner

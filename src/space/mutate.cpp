@@ -144,7 +144,7 @@ std::optional<Candidate> cross_over(const Space& space,
   if (a.sketch != b.sketch) return std::nullopt;
   const Sketch& sketch = space[a.sketch];
   Candidate child = a;
-  std::vector<int> side;  // of each tile group
+  std::vector<int> side;  // one per tile group: 0 from a, 1 from b, -1 not drawn
   for (size_t i = 0; i < sketch.decisions.size(); ++i) {
     const int group = sketch.decisions[i].group;
     bool from_b = rng.below(2) == 1;

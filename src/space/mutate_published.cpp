@@ -13,7 +13,8 @@ namespace pruner {
 
 namespace {
 
-/// Which rule changes a kind. What Ansor's programs do not have goes with what is most like it.
+/// A mutation rule. A kind of decision that Ansor's programs do not have belongs to the rule of the
+/// kind that is most like it.
 enum class Rule : uint8_t { kTileSize, kAutoUnroll, kComputeLocation, kParallel };
 
 Rule rule_of(DecisionKind kind) {

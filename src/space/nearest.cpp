@@ -72,7 +72,7 @@ class NearestOnCpu {
     if (plan.location != kFixed) decision(plan.location) = to;
   }
 
-  /// What a stage feeds is computed where it is or further inside.
+  /// Moves each stage out to where its followers (SketchTables) are at its place or further inside.
   void fit_places() {
     for (const StagePlan& plan : std::views::reverse(sketch_.plans)) {
       for (const StageId follower : sketch_.tables->followers[plan.stage])
@@ -80,7 +80,7 @@ class NearestOnCpu {
     }
   }
 
-  /// Of each cluster, after the one whose tiles it is computed in.
+  /// Fits the tiles of each cluster, after the tiles of the cluster in whose loops it is computed.
   void fit_tiles() {
     for (const StagePlan& plan : std::views::reverse(sketch_.plans)) {
       if (!plan.overlapped() || plan.tiles.empty()) continue;
@@ -115,8 +115,8 @@ class NearestOnCpu {
     return ref == kFixed ? std::vector<int32_t>{1} : sketch_.decisions[ref].choices;
   }
 
-  /// The tiles that fit the axis with the least |ln| of what each level holds to what is wanted of
-  /// it; those in registers no larger than they are.
+  /// Chooses the tiles that fit the axis with the least sum of |ln(held / wanted)| over the levels.
+  /// The register tile becomes no larger than its present size.
   void fit_axis(const StagePlan& plan, const AxisTiles& tiles, int64_t extent) {
     const int innermost = plan.structure->registers();
     const DecisionRef registers = tiles.decision(innermost);
@@ -130,7 +130,7 @@ class NearestOnCpu {
     const StagePlan& plan;
     const AxisTiles& tiles;
     int64_t extent;
-    int32_t most;  // in registers
+    int32_t most;  // largest register tile
     std::array<int32_t, kMostLevels> tried, best;
     double nearest = std::numeric_limits<double>::infinity();
   };

@@ -37,7 +37,7 @@ class NestMaker {
   struct AxisLoop {
     int64_t extent, step, clamp, unit;
   };
-  using AxisLoops = std::array<AxisLoop, kMostLevels>;  // by level
+  using AxisLoops = std::array<AxisLoop, kMostLevels>;  // one per level
   using LevelEnds = std::array<int, kMostLevels + 1>;   // loops in the first n levels of a stage
 
   const Stage& stage(const StagePlan& plan) const { return sketch_.dag[plan.stage]; }
@@ -79,14 +79,14 @@ class NestMaker {
     }
   }
 
-  /// Whether it is a copy of what one visit of another's loops reads.
+  /// Whether an operand is a copy of what one visit of another stage's loops reads.
   bool is_attached(StageId operand) const {
     if (sketch_.dag[operand].is_placeholder()) return false;
     const StagePlan& plan = sketch_.plan(operand);
     return plan.at_levels >= 0 || factors_.value(plan.location, 0) > 0;
   }
 
-  // Those of the root, whose loops are made.
+  // Returns the threads of a block, from the loops of the root, which are made already.
   int64_t block_threads(const StagePlan& plan) const {
     int64_t threads = 1;
     for (const NestLoop& loop : nest_.stages[plan_index(plan.root)].loops)
@@ -94,7 +94,7 @@ class NestMaker {
     return threads;
   }
 
-  // Where a stage is computed, and how much of it at one visit.
+  // Sets the place where a stage is computed, and the extents that one visit computes.
   void place(const StagePlan& plan, NestStage& out) const {
     const Stage& s = stage(plan);
     int levels = plan.at_levels;
@@ -255,8 +255,8 @@ class NestMaker {
   const Sketch& sketch_;
   const Factors factors_;
   LoopNest nest_;
-  std::unique_ptr<LevelEnds[]> level_ends_;  // by plan
-  std::unique_ptr<AxisLoops[]> loops_;       // of the stage at hand, by its tiles
+  std::unique_ptr<LevelEnds[]> level_ends_;  // one per plan
+  std::unique_ptr<AxisLoops[]> loops_;       // one per tiled axis of the stage at hand
 };
 
 }  // namespace

@@ -32,19 +32,19 @@ struct Factor {
 
 /// The loops over one axis of a stage, or over several fused.
 struct AxisTiles {
-  /// Where the tiles of an axis leave it.
+  /// The treatment of tiles that reach past the end of an axis.
   enum class Ends : uint8_t {
-    kBeyond,   // nothing is done with what lies past its end
-    kCut,      // their loops are cut short
-    kOverlap,  // they start earlier
+    kBeyond,   // nothing is done past the end of the axis
+    kCut,      // the loops of the tiles are cut short
+    kOverlap,  // the tiles start earlier
   };
   int axis = 0;  // iterator of the stage, or kFused... (loop_nest.h)
   bool vector = false;
   Ends ends = Ends::kBeyond;
-  std::array<Factor, kMostLevels> factors = {};  // by level of the structure
+  std::array<Factor, kMostLevels> factors = {};  // one per level of the structure
   uint32_t looped = 0;                           // bit l: level l may have more than 1 iteration
 
-  /// The decision of a level; kFixed: it has none.
+  /// Returns the decision of a level; kFixed if it has none.
   DecisionRef decision(int level) const { return factors[level].decision; }
 };
 
@@ -53,27 +53,27 @@ enum class Location : int32_t { kRoot = 0, kAfterParallel = 1, kAfterMiddle = 2 
 
 struct StagePlan {
   StageId stage;
-  StageId root;  // of the cluster; of a part of a transform or a row: the stage that reads it
+  StageId root;  // root of the cluster; for a part of a transform or a row, its reader
   const LoopStructure* structure = nullptr;
-  int first = 0;                // it has the structure's levels from here on
-  std::vector<uint8_t> levels;  // its levels in the order of their loops, the outermost first
+  int first = 0;                // first level of the structure that the stage has
+  std::vector<uint8_t> levels;  // levels of the stage in loop order, outermost first
   std::vector<AxisTiles> tiles;
-  int lanes = 1;  // of the vectorised innermost loop; 1: none
+  int lanes = 1;  // lanes of the vectorised innermost loop; 1: none
 
-  // Where it is computed.
-  StageId at;                     // in the loops of this stage; invalid: at the root
-  int at_levels = -1;             // ... in so many of its levels; < 0: at the root
-  DecisionRef location = kFixed;  // where chosen, in place of at_levels
-  bool box = false;               // of all that is read there, not just one tile
-  Scope memory = Scope::kLocal;   // of what it writes there; kWorkspace: it is kept
+  // Fields that say where the stage is computed.
+  StageId at;                     // stage whose loops are around; invalid: at the root
+  int at_levels = -1;             // number of its levels that are around; < 0: at the root
+  DecisionRef location = kFixed;  // decision in place of at_levels, if there is one
+  bool box = false;               // computes all that is read there, not just one tile
+  Scope memory = Scope::kLocal;   // memory of the results there; kWorkspace: they are kept
 
-  // A root.
+  // Fields of a root.
   bool overlaps = false;  // along the vector axis too: no packed operand asks for whole blocks
   DecisionRef parallel_order = kFixed, order = kFixed, streaming = kFixed;
   DecisionRef raster = kFixed;  // rows of blocks that go along the columns together
   int row_axes = 0;             // kBlockRows: leading axes that number the rows
 
-  // A stage that accumulates.
+  // Fields of a stage that accumulates.
   bool window = false;  // no operand is shared by a tile's points: loads need registers too
   DecisionRef unroll = kFixed, prefetch = kFixed;
   DecisionRef buffers = kFixed;   // 2: the next chunk is fetched beside the sums of this one
@@ -86,32 +86,32 @@ struct StagePlan {
   };
   std::vector<Packed> packed;
 
-  /// Whether it accumulates the reduction of a cluster's anchor.
+  /// Whether the stage accumulates the reduction of a cluster's anchor.
   bool accumulates() const { return first > 0 && first == structure->sum.level; }
-  /// Whether it is the tiled root of a cluster that overlaps.
+  /// Whether the stage is the tiled root of a cluster whose tiles overlap.
   bool overlapped() const { return structure->overlaps && first == 0; }
-  /// Whether other clusters read it, too.
+  /// Whether other clusters read the stage, too.
   bool is_kept() const { return memory == Scope::kWorkspace; }
-  /// Whether its location follows from that of what it feeds.
+  /// Whether the stage's location follows from its readers' locations.
   bool follows_readers() const { return structure == &kBox || structure == &kFold; }
 };
 
-/// What make_loop_nest needs of a sketch beyond the plans, computed once; by stage.
+/// Facts of a sketch, beside the plans, that make_loop_nest() needs; computed once, by stage.
 struct SketchTables {
   AccessTable accesses;
-  /// What reads a stage; of one that is kept, in the loops that it is computed in.
+  /// The readers of a stage; for a kept stage only the readers in the cluster that computes it.
   IdMap<StageId, std::vector<StageId>> consumers;
-  /// What must be computed at the same place as a stage or further inside: what reads it and, of a
-  /// cluster's root, what reads there what the cluster keeps.
+  /// The stages that must be computed at the same place as a stage or further inside: its readers.
+  /// A cluster's root is also followed by the readers elsewhere of what the cluster keeps.
   IdMap<StageId, std::vector<StageId>> followers;
-  IdMap<StageId, int> plan_of;                         // its place in the plans; -1: a placeholder
-  IdMap<StageId, double> body_operations;              // vector instructions of one evaluation
-  ConstantParts constant_parts;                        // where loops end early
-  IdMap<StageId, const DotInstruction*> dots;          // null: it has none
-  IdMap<StageId, double> dot_rates;                    // DotRates' of it
-  IdMap<StageId, std::optional<MmaContraction>> mmas;  // of what accumulates, by warps
-  IdMap<StageId, OperationCounts> counts;              // of its body, iterators as they stand
-  IdMap<StageId, std::vector<int>> iterator_uses;      // by iterator: how often it stands there
+  IdMap<StageId, int> plan_of;                 // place of the stage in the plans; -1: a placeholder
+  IdMap<StageId, double> body_operations;      // vector instructions of one evaluation
+  ConstantParts constant_parts;                // constant ranges before which loops end
+  IdMap<StageId, const DotInstruction*> dots;  // dot instruction; null: none
+  IdMap<StageId, double> dot_rates;            // rate of the dot instruction
+  IdMap<StageId, std::optional<MmaContraction>> mmas;  // contractions that warps accumulate
+  IdMap<StageId, OperationCounts> counts;  // operations of the body, iterators as they stand
+  IdMap<StageId, std::vector<int>> iterator_uses;  // uses of each iterator in the body
 };
 
 }  // namespace pruner

@@ -1,4 +1,4 @@
-// What a schedule multiplies with: float32, or a unit for narrow numbers.
+// The precision that a schedule multiplies in: float32, or that of a unit for narrow numbers.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,9 @@
 
 namespace pruner {
 
-/// Of a sketch's largest stage the unit's name in kDotRates ("int8_tile") or kTensorRates
-/// ("f16_f32"), or the type that it computes in ("float32", "int32").
+/// Returns the name of the unit that computes a sketch's largest stage, from kDotRates
+/// ("int8_tile") or kTensorRates ("f16_f32"). Without a unit, returns the type in which the stage
+/// is computed ("float32", "int32").
 std::string_view precision_of(const Sketch& sketch);
 
 }  // namespace pruner

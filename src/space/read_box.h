@@ -22,8 +22,8 @@ class ReadBox {
   /// The box along one axis of the producer: from `low` to `high` beyond the terms of `index`.
   struct Dim {
     int64_t low = 0, high = 0;
-    const Affine* index = nullptr;  // of the first read
-    int reader = 0;                 // whose read is the lowest
+    const Affine* index = nullptr;  // index of the last read; all have its terms
+    int reader = 0;                 // number of the reader with the lowest read
     bool whole = false, leaves = false;
   };
 

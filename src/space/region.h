@@ -1,4 +1,4 @@
-// Which box of a stage some loops touch: the one answer that nests, limits and lowering ask for.
+// The box of a stage that some loops touch, computed in one place for nests, limits and lowering.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,8 @@ namespace pruner {
 std::vector<int64_t> touched_extents(
     const LoopNest& nest, StageId id, StageId at, int depth, bool block = false);
 
-/// What one visit of an attached stage computes of each axis: what is read where it hangs.
+/// Returns the elements of each axis that one visit of an attached stage computes: the box that is
+/// read at the place where the stage is attached.
 std::vector<int64_t> visited_extents(const LoopNest& nest, StageId id);
 
 }  // namespace pruner

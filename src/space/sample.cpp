@@ -58,7 +58,7 @@ const StagePlan* anchor_of(const Sketch& sketch, const StagePlan& root) {
 
 namespace {
 
-constexpr int64_t kMaxLocalBytes = 512 << 10;  // of a thread's stack
+constexpr int64_t kMaxLocalBytes = 512 << 10;  // local buffers on a thread's stack
 
 class LegalityCheck {
  public:
@@ -218,7 +218,7 @@ void draw_axis(const Sketch& sketch,
                int64_t extent,
                Candidate& candidate,
                Rng& rng) {
-  const auto for_decisions = [&](const auto& fn) {  // from the innermost level out
+  const auto for_decisions = [&](const auto& fn) {  // innermost level first
     for (const Factor& factor : std::views::reverse(tiles.factors)) {
       if (factor.decision != kFixed)
         candidate.decisions[factor.decision] = fn(sketch.decisions[factor.decision].choices);

@@ -45,9 +45,9 @@ std::vector<uint8_t> loop_order(const LoopStructure& structure, int first) {
   return order;
 }
 
-// What a body that selects by its place in a tile computes, and how often an iterator stands in it:
-// the mean of all places. What it reads of another's tile is in registers, whose indices cost
-// nothing.
+// The operations of a body that selects by its place in a tile, and the uses of each iterator in
+// the body: means over all places. Reads of another stage's tile are from registers, whose indices
+// cost nothing.
 struct BodyCounts {
   OperationCounts operations;
   std::vector<int> iterator_uses;
@@ -91,8 +91,8 @@ StageId find_stage(const ComputeDag& dag, const std::string& name) {
   return StageId{};
 }
 
-// What an instruction computes of an axis at a level: of the last ones longer than 1 its shape, its
-// rows and its steps; 1 of others.
+// Returns the elements of an axis that an instruction computes at a level. Along the last axes
+// longer than 1 these are the instruction's shape, rows or steps; along other axes 1.
 int64_t instruction_extent(const LoopStructure& structure,
                            const Stage& stage,
                            int axis,
@@ -108,7 +108,7 @@ int64_t instruction_extent(const LoopStructure& structure,
                      : 1;
   }
   if (at == Iterations::kFragmentLanes || at == Iterations::kFragment) {
-    // Of the last two axes longer than 1, the rows and the columns of the sums (fragment.h).
+    // The last two axes longer than 1 are the rows and the columns of the sums (fragment.h).
     const int64_t extent = instruction_extent(structure, stage, axis, Iterations::kShape);
     const auto inner = std::count_if(stage.axes.begin() + axis + 1,
                                      stage.axes.end(),
@@ -228,7 +228,7 @@ void SketchMaker::add_tiles(StagePlan& plan, Axes axes, int axis, bool vector) {
   for (size_t l = static_cast<size_t>(plan.first); l < levels.size(); ++l) {
     if (levels[l].axes == axes) own.push_back(l);
   }
-  // Of fused axes what is decided of the threads comes first.
+  // Along fused axes the decisions on threads come first.
   if (is_fused(axes)) std::ranges::reverse(own);
   int rest = -1, longest = -1;
   for (const size_t l : own) {
@@ -307,7 +307,7 @@ void SketchMaker::link_to_roots() {
 
 void SketchMaker::find_followers(SketchTables& tables) const {
   tables.followers.resize(dag().stages.size());
-  const auto whole = [&](StageId id) -> const StagePlan& {  // of lanes that are folded
+  const auto whole = [&](StageId id) -> const StagePlan& {  // a row part has its root's
     const StagePlan& plan = sketch_.plan(id);
     return plan.structure == &kRowPart ? sketch_.plan(plan.root) : plan;
   };

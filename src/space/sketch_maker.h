@@ -1,4 +1,5 @@
-// What makes sketches on CPUs and GPUs: the decisions and tiles that a stage's structure asks for.
+// SketchMaker is the base of the sketch makers for CPUs and GPUs. It adds the decisions and tiles
+// that a stage's structure asks for.
 #pragma once
 
 #include <functional>
@@ -28,7 +29,7 @@ class SketchMaker {
   void add_spatial_tiles(StagePlan& plan);
   /// ... each reduce axis longer than 1.
   void add_reduce_tiles(StagePlan& plan);
-  /// The choices of unrolling and buffers that its structure has.
+  /// Adds the choices of unrolling, buffers and epilogue that the plan's structure has.
   void add_reduction_decisions(StagePlan& plan);
   /// Puts the stage into the loops of its root where the structure accumulates.
   void accumulate_in_root(StagePlan& plan) const;

@@ -16,7 +16,7 @@ struct Form {
   /// Rewrites the task's DAG; false where it has no such form.
   bool (*apply)(ComputeDag& dag, const Target& target);
   bool gpu;  // there are GPU sketches of its DAG
-  /// Whether it is drawn of a task's DAG where no forms are asked for; null: always.
+  /// Whether the form is drawn for a task's DAG if no forms are asked for; null: always.
   bool (*drawn)(const ComputeDag& dag) = nullptr;
 };
 
@@ -45,8 +45,8 @@ inline constexpr const DagRule* kDagRules[] = {&kInline, &kCacheRead, &kCacheWri
 /// Tiles that overlap recompute elements: they may compute this many times what they must.
 inline constexpr double kMaxWaste = 1.25;
 
-/// Whether tiles of so many elements reach little beyond an axis. What is true of a tile stays so
-/// for each of its factors.
+/// Whether tiles of `tile` elements reach little beyond an axis. If a tile wastes little, so does
+/// each factor of the tile.
 inline bool wastes_little(int64_t extent, int64_t tile) {
   const int64_t covered = (extent + tile - 1) / tile * tile;
   return static_cast<double>(covered) <= kMaxWaste * static_cast<double>(extent);
@@ -90,10 +90,10 @@ inline constexpr const char* kTileTag = "tile";
 
 /// How a DAG (after the DAG rules) is divided into stages that are computed together.
 struct Clusters {
-  IdMap<StageId, StageId> root_of;    // by stage; invalid for placeholders
-  IdMap<StageId, StageId> anchor_of;  // by root stage; invalid: none
-  IdMap<StageId, bool> root_only;     // by stage: read by several clusters, so computed at root
-  IdMap<StageId, StageId> inside_of;  // by root stage: the root that may compute it tile by tile
+  IdMap<StageId, StageId> root_of;    // root of each stage; invalid for placeholders
+  IdMap<StageId, StageId> anchor_of;  // anchor of each root stage; invalid: none
+  IdMap<StageId, bool> root_only;     // stages that several clusters read, so computed at root
+  IdMap<StageId, StageId> inside_of;  // root that may compute each root stage tile by tile
 };
 Clusters find_clusters(const ComputeDag& dag);
 

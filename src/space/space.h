@@ -18,11 +18,11 @@
 
 namespace pruner {
 
-/// What one entry of a decision vector means.
+/// The meaning of one entry of a decision vector.
 enum class DecisionKind : uint8_t {
   kTile,       // a factor: elements, vectors or inner tiles of an axis at one level
-  kOrder,      // which of a few loop orders
-  kLocation,   // at which of a few places a stage is computed
+  kOrder,      // one of a few loop orders
+  kLocation,   // one of a few places where a stage is computed
   kChunk,      // elements of a reduce axis worked on at a time
   kUnroll,     // statements in the unrolled reduction body
   kPrefetch,   // bytes ahead that streamed operands are prefetched; 0: none; kPrefetchRound
@@ -39,9 +39,9 @@ struct Decision {
   std::string name;  // "h.tile0": for prints and records
   std::vector<int32_t> choices;
   int group = -1;  // kTile: decisions of one axis share a group, outermost level first
-  std::vector<int32_t> worth_drawing = {};  // of the choices; empty: all
+  std::vector<int32_t> worth_drawing = {};  // choices to draw from; empty: all
 
-  /// What draws and mutations take; others are for those who ask for them.
+  /// Returns the choices that draws and mutations take; the others must be asked for.
   const std::vector<int32_t>& drawn() const {
     return worth_drawing.empty() ? choices : worth_drawing;
   }
@@ -51,14 +51,14 @@ struct Decision {
 struct Sketch {
   std::string name;  // "register-tile", "winograd-4x4+cache-tile": form and structure
   std::string form;  // "direct", "winograd-4x4"
-  std::string hash;  // of name, DAG and decision names: records name a sketch by both
+  std::string hash;  // hash of name, DAG and decision names; records have name and hash
   ComputeDag dag;    // with cache-write, cache-read and rfactor stages; inlined stages gone
   std::vector<StageId> args;  // sketch stages of the task's inputs and outputs, in the task's order
   std::vector<Decision> decisions;
   std::vector<StagePlan> plans;  // one a compute stage, producers first
   std::shared_ptr<const SketchTables> tables;
 
-  /// Of a compute stage.
+  /// Returns the plan of a compute stage.
   const StagePlan& plan(StageId id) const { return plans[tables->plan_of[id]]; }
 };
 
@@ -72,9 +72,9 @@ struct Space {
   const Sketch& operator[](SketchId id) const { return sketches[id.value]; }
 };
 
-/// The task's space; sample() draws only from sketches of `forms` (form_names()). A task that has
-/// none of them keeps its direct form; no names: all forms. Its contractions are of the structures
-/// of `rules`.
+/// Returns the task's space. sample() draws only from sketches of `forms` (form_names()), or, if
+/// `forms` is empty, of those that Form::drawn accepts. A task without any of these forms keeps its
+/// direct form. Contractions have the structures that `rules` list.
 Space make_space(const Task& task,
                  std::span<const std::string> forms = {},
                  std::span<const StructureRule> rules = kStructureRules);

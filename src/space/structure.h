@@ -18,7 +18,7 @@ namespace pruner {
 
 enum class DecisionKind : uint8_t;
 
-/// Which axes of a stage a level splits.
+/// The axes of a stage that a level splits.
 enum class Axes : uint8_t {
   kSpace,           // each spatial axis
   kReduction,       // each reduce axis
@@ -29,10 +29,10 @@ enum class Axes : uint8_t {
 };
 inline bool is_fused(Axes axes) { return axes >= Axes::kFusedSpace; }
 
-/// What the loops of a level are bound to.
+/// The part of a machine, or the kind of code, that the loops of a level are bound to.
 enum class Bind : uint8_t {
   kCores,           // the threads of a CPU
-  kBlocks,          // of a GPU's grid
+  kBlocks,          // the blocks of a GPU's grid
   kVirtualThreads,  // tiles that a thread computes in turns, strided over the block
   kThreads,
   kWarps,        // groups of threads that issue one instruction together
@@ -44,62 +44,61 @@ enum class Bind : uint8_t {
   kInstruction,  // a tile that one instruction computes
 };
 
-/// What decides the iterations of a level's loop over an axis.
+/// The source of the iterations of a level's loop over an axis.
 enum class Iterations : uint8_t {
-  kRest,           // what the levels inside leave of the axis
+  kRest,           // the rest of the axis, which the levels inside leave
   kDecided,        // a decision
-  kOfLongest,      // of the longest reduce axis a decision; all of the others
-  kLanes,          // the vector's lanes, of the vector axis
-  kTile,           // Stage::unrolled, of the axes that it names
+  kOfLongest,      // a decision for the longest reduce axis, all of the others
+  kLanes,          // lanes of the vector, for the vector axis
+  kTile,           // extent in Stage::unrolled, for the axes that are named there
   kBlockThreads,   // the threads of the block
   kShape,          // the instruction's extent along the axis
-  kRows,           // of the last axis before the vector axis what of a matrix divides it best
-  kSteps,          // of the last reduce axis likewise
-  kFragmentLanes,  // of a warp's lanes, those along the rows or the columns of an instruction's
-                   // sums
-  kFragment,       // what each lane has of these rows or columns
+  kRows,           // matrix_rows(), for the last axis longer than 1 before the vector axis
+  kSteps,          // matrix_steps(), for the last reduce axis longer than 1
+  kFragmentLanes,  // lanes of a warp along the rows or the columns of an instruction's sums
+  kFragment,       // rows or columns of the sums that each lane has
 };
 
 /// An axis whose levels are to be decided.
 struct TiledAxis {
-  int64_t extent = 1;  // in elements, of a vector axis in vectors
-  int lanes = 1;       // of a vector axis
+  int64_t extent = 1;  // in elements, vectors (vector axis) or tiles of an instruction
+  int lanes = 1;       // lanes of a vector axis
   bool vector = false;
   int64_t element_bytes = 4;
   const Target* target = nullptr;
 };
 
-/// What a structure does to some axes of a stage at one depth of its loops.
+/// One level of a structure: how some axes of a stage are split at one depth of its loops.
 struct Level {
   Axes axes;
   Bind bind;
   Iterations iterations = Iterations::kRest;
   DecisionKind kind = {};
-  /// A decision's name after the axis's, or after the stage's where axes are fused; another for the
-  /// vector axis where it has its own.
+  /// `name` is the end of a decision's name, after the axis's name or, if axes are fused, after the
+  /// stage's. `vector_name` replaces `name` for the vector axis unless null.
   const char* name = "";
   const char* vector_name = nullptr;
-  /// Of a decision; nullptr: it is the root's of the same name.
+  /// Returns the choices of a decision; nullptr: the root's decision of the same name is used.
   std::vector<int32_t> (*choices)(const TiledAxis& axis) = nullptr;
 };
 
-/// Where something stands between the levels of a structure.
+/// A place between the levels of a structure at which sums or operands are held.
 struct Staging {
-  int level = -1;    // the first of the levels that are inside of it; < 0: there is none
-  int loops_of = 0;  // levels in whose loops it stands, in the order of their loops
+  int level = -1;    // first of the levels inside the place; < 0: no such place
+  int loops_of = 0;  // number of levels around the place, in the order of their loops
   Scope memory = Scope::kRegister;
 };
 
 struct LoopStructure {
   const char* name;
   std::span<const Level> levels;
-  /// Where the results of its reduction are accumulated: by a stage of their own, which has the
-  /// levels from there on. Without one the reduction is among the stage's own levels.
+  /// `sum` is the place at which a separate stage accumulates the reduction; that stage has the
+  /// levels from there on. Without `sum` the reduction is among the stage's own levels.
   Staging sum = {};
-  /// Where the operands are fetched, each by a stage of structure kFetch.
+  /// `fetch` is the place at which the operands are fetched, each by a stage of structure kFetch.
   Staging fetch = {};
   std::span<const int32_t> unroll = {};   // choices of the statements in an unrolled reduction
-  std::span<const int32_t> buffers = {};  // ... of how many chunks of operands there is room for
+  std::span<const int32_t> buffers = {};  // ... of the chunks of operands that there is room for
   std::span<const int32_t> raster = {};  // ... of rows of blocks that go along the columns together
   std::span<const int32_t> epilogue = {};  // ... of how the sums get to the root: 1: through shared
                                            // memory
@@ -111,7 +110,7 @@ struct LoopStructure {
   /// tile of sums is in; 0: tiles have registers of their own.
   int tile_rows = 1, tile_steps = 1, tile_vectors = 0;
 
-  /// Whether its operands are fetched: it is a contraction's in a GPU kernel.
+  /// Whether the operands are fetched: the structure is a contraction's in a GPU kernel.
   constexpr bool fetches() const { return fetch.level >= 0; }
   /// Whether its instruction computes tiles of sums from rows of terms.
   constexpr bool has_matrix() const {

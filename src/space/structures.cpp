@@ -13,11 +13,11 @@ namespace {
 constexpr int64_t kMaxRegisterRows = 16;
 constexpr int64_t kMaxRegisterVectors = 8;
 constexpr int64_t kMaxPointwiseVectors = 4;
-constexpr int64_t kMaxTileRegisters = 6;  // of 8, beside one of each operand
+constexpr int64_t kMaxTileRegisters = 6;  // tiles of sums; each operand takes one of the 8
 constexpr int64_t kMostInStep = 16;
-constexpr int64_t kMostFragments = 16;  // of a warp along an axis
-constexpr int64_t kMaxInner = 64;       // at the innermost level of an axis, or in a run (Ansor's)
-constexpr int64_t kMaxOuter = 1024;     // ... around it, where registers and shared memory bind
+constexpr int64_t kMostFragments = 16;  // fragments of a warp along an axis
+constexpr int64_t kMaxInner = 64;       // innermost tile of an axis, or elements of a run (Ansor's)
+constexpr int64_t kMaxOuter = 1024;  // tile around the innermost; registers and shared memory bind
 
 using Choices = std::vector<int32_t>;
 
@@ -152,8 +152,8 @@ constexpr Level kSSSRRSRS[] = {
     {kSpace, Bind::kSerial, kDecided, kTiles, "outer", nullptr, outer_tile},
     {kReduction, Bind::kSerial, kDecided, kTiles, "inner", nullptr, inner_tile},
     {kSpace, Bind::kSerial, kDecided, kTiles, "inner", nullptr, inner_tile}};
-// Tiles of blocks, of their warps, and of instructions; what a lane has of the last stands where
-// its registers do.
+// The levels are tiles of blocks, of their warps, and of instructions. The elements that a lane has
+// of an instruction's tile are the innermost level, where its registers are.
 constexpr Level kWarpLevels[] = {
     {kSpace, Bind::kBlocks},
     {kSpace, Bind::kWarps, kDecided, kTiles, "warps", nullptr, warps},
@@ -183,7 +183,7 @@ constexpr Level kRowLevels[] = {
     {kFusedSpace, Bind::kSerial},
     {kFusedSpace, Bind::kThreads, kDecided, kPerThread, "threads", nullptr, row_threads},
     {kFusedReduction, Bind::kSerial},
-    {kFusedReduction, Bind::kThreads, kDecided, kPerThread, "threads"}};  // as the root's
+    {kFusedReduction, Bind::kThreads, kDecided, kPerThread, "threads"}};  // the root's decision
 
 constexpr int64_t kPair[] = {2}, kQuad[] = {4}, kOct[] = {8};
 constexpr int32_t kUnrollOnCpu[] = {16, 32, 64, 128};
@@ -264,12 +264,12 @@ constexpr LoopStructure kSteppedTile = {.name = "stepped-tile",
                                         .sum = {2, 2, Scope::kLocal},
                                         .unroll = kUnrollOnCpu,
                                         .overlaps = true};
-// The same two of instructions that add two or four products of narrow numbers to a sum.
+// The same two structures for instructions that add two or four narrow products to a sum.
 constexpr LoopStructure kPairTile = of_terms(kRegisterTile, "pair-tile", kSSSRSR, kPair);
 constexpr LoopStructure kPairCacheTile = of_terms(kCacheTile, "pair-cache-tile", kSSRSRSR, kPair);
 constexpr LoopStructure kQuadTile = of_terms(kRegisterTile, "quad-tile", kSSSRSR, kQuad);
 constexpr LoopStructure kQuadCacheTile = of_terms(kCacheTile, "quad-cache-tile", kSSRSRSR, kQuad);
-// Those of instructions that add to a tile of rows, which go to memory when they are complete.
+// The two structures for instructions that add to a tile of rows. A complete tile goes to memory.
 constexpr LoopStructure kMatrixTile = {.name = "matrix-tile",
                                        .levels = kMatrixLevels,
                                        .sum = {3, 3, Scope::kLocal},
@@ -292,7 +292,7 @@ constexpr LoopStructure kQuadMatrix =
     of_terms(kMatrixTile, "quad-matrix-tile", kMatrixLevels, kQuad);
 constexpr LoopStructure kQuadMatrixCache =
     of_terms(kMatrixCacheTile, "quad-matrix-cache-tile", kMatrixCacheLevels, kQuad);
-// Two rows of a vector each, in vectors' registers.
+// The same structure for tiles of two rows, each a vector, which lie in vector registers.
 constexpr LoopStructure of_two_rows(LoopStructure structure) {
   structure.unroll = kUnrollOnCpu;
   structure.tile_rows = structure.tile_vectors = kPairRows;

@@ -10,7 +10,7 @@ inline double steady_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// From when to when, by steady_s().
+/// A span between two times of steady_s().
 struct TimeSpan {
   double from_s = 0, to_s = 0;
 

@@ -159,7 +159,7 @@ typedef struct {
   char type[16];       /* "cgroup" or "cgroup2" */
   char group[kPath];   /* the group whose folder is the mount point */
   char point[kPath];   /* the folder */
-  char options[kPath]; /* of version 1: "rw,cpu,cpuacct" */
+  char options[kPath]; /* options of version 1: "rw,cpu,cpuacct" */
 } Mount;
 
 /* "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu"; before the dash stand any

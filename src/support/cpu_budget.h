@@ -15,10 +15,10 @@ typedef struct {
   int32_t cores;   /* physical cores that the fast ones lie on */
   double quota;    /* seconds of CPU time a second, of the group and all above; INFINITY: none */
   int32_t wished;  /* OMP_NUM_THREADS; 0: it says nothing */
-  double memory_bytes; /* of the group and all above it; INFINITY: no limit */
-  /* What follows: logical CPUs that may be busy at once, and threads of a kernel, a core each. Both
-     are at least 1, and whole CPUs of the quota: threads that spend more than it are stopped in the
-     middle of a kernel. */
+  double memory_bytes; /* limit of the group and all above it; INFINITY: none */
+  /* `cpus` is the number of logical CPUs that may be busy at once, `threads` the number of a
+     kernel's threads, a core each. Both are at least 1, and whole CPUs of the quota: threads that
+     spend more than the quota are stopped in the middle of a kernel. */
   int32_t cpus, threads;
 } PrunerCpuBudget;
 

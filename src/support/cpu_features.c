@@ -18,7 +18,7 @@ enum { kYmm = 0x06, kZmm = 0xe6, kTiles = 0x60000 }; /* XCR0: SSE, AVX; AVX-512'
 
 typedef struct {
   const char* name;
-  uint32_t leaf, subleaf; /* what CPUID is asked: EAX and ECX */
+  uint32_t leaf, subleaf; /* EAX and ECX of the question to CPUID */
   uint8_t word, bit;
   uint32_t state;
 } Feature;

@@ -1,4 +1,4 @@
-// What the CPU that runs this has of what code was made for. In C: modules ask for it, too.
+// Asks whether this CPU has the features that code was made for. In C, because modules ask, too.
 #pragma once
 
 #ifdef __cplusplus

@@ -23,7 +23,7 @@ constexpr size_t kPiece = size_t{1} << 18;
 struct UnpackedReader::State {
   std::ifstream in;
   bool packed = false, damaged = false, done = false;
-  bool in_member = false;  // of a packed file: between its head and its sums
+  bool in_member = false;  // inside a member of a packed file, between head and sums
   z_stream stream{};
   std::array<char, kPiece> read, made;
 

@@ -43,7 +43,7 @@ class LineReader {
  public:
   struct Line {
     std::string_view text;  // without its end; good until the next call
-    int64_t number = 0;     // from 1
+    int64_t number = 0;     // number of the line, from 1
     bool cut = false;       // longer than kMostLine: the rest is left out
   };
   static constexpr size_t kMostLine = size_t{16} << 20;
@@ -56,7 +56,7 @@ class LineReader {
   explicit LineReader(UnpackedReader reader) : reader_(std::move(reader)) {}
 
   UnpackedReader reader_;
-  std::string_view left_;  // of the last piece
+  std::string_view left_;  // unread rest of the last piece
   std::string line_;
   int64_t number_ = 0;
 };
@@ -68,7 +68,7 @@ class PackedWriter {
   static Result<PackedWriter> open(const std::string& path);
   Result<Unit> write(std::string_view text);
   Result<Unit> commit();
-  /// The path of another file that is needed until then.
+  /// Returns the path of another file that is needed until commit().
   std::string beside(const std::string& name) const;
 
   PackedWriter(PackedWriter&&) noexcept;

@@ -5,7 +5,7 @@
 
 namespace pruner {
 
-constexpr int kMostDepth = 500;  // of brackets: what walks a text's value does so recursively
+constexpr int kMostDepth = 500;  // depth of brackets; functions that walk a value are recursive
 
 // The byte of the bracket that is nested too deep. Most texts have fewer brackets than that.
 static std::optional<size_t> too_deep(std::string_view text) {
@@ -17,7 +17,7 @@ static std::optional<size_t> too_deep(std::string_view text) {
     const char c = text[i];
     if (c == '"') quoted = !quoted;
     if (quoted) {
-      i += c == '\\';  // what follows ends no string
+      i += c == '\\';  // an escaped character ends no string
     } else if (opens(c)) {
       if (++depth > kMostDepth) return i;
     } else if (c == ']' || c == '}') {

@@ -1,4 +1,4 @@
-// What the machine lacks, told from what a user or a candidate did wrong.
+// Tells faults of the machine from the mistakes of a user or a candidate.
 #pragma once
 
 #include <string_view>

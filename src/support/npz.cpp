@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr int64_t kMaxBytes = int64_t{1} << 40;  // more is a damaged header
 
-/// What stands behind `key` in the header, a Python dictionary.
+/// Returns the text behind `key` in the header, a Python dictionary.
 std::string_view header_value(std::string_view header, std::string_view key) {
   const size_t at = header.find(key);
   if (at == std::string_view::npos) return {};
@@ -49,8 +49,8 @@ int64_t element_bytes(std::string_view type) {
 std::string turn_round(const std::string& from, std::span<const int64_t> shape, size_t element) {
   std::string to(from.size(), '\0');
   for (size_t i = 0; i < from.size() / element; ++i) {
-    size_t rest = i;    // of the row-major position
-    size_t source = 0;  // the column-major one
+    size_t rest = i;    // rest of the row-major position
+    size_t source = 0;  // column-major position
     size_t stride = from.size() / element;
     for (size_t d = shape.size(); d-- > 0;) {
       const size_t extent = static_cast<size_t>(shape[d]);

@@ -20,7 +20,7 @@ bool of_process(const fs::path& path) {
   return path.native().starts_with("/proc/") || path.native().starts_with("/dev/fd/");
 }
 
-/// Where links lead; what is there need not exist.
+/// Returns the path that links lead to; no file need exist there.
 fs::path follow(fs::path path) {
   constexpr int kMostLinks = 40;
   std::error_code code;

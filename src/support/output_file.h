@@ -18,9 +18,9 @@ class OutputFile {
   /// The error says at once that `target` cannot be written.
   static Result<OutputFile> open(const std::string& target);
 
-  /// Where to write the content.
+  /// Returns the path to write the content to.
   const std::string& path() const { return path_; }
-  /// The path of another file that is needed until then.
+  /// Returns the path of another file that is needed until commit().
   std::string beside(const std::string& name) const { return folder_.path("." + name); }
   /// Puts the file in its place.
   Result<Unit> commit() const;
@@ -28,8 +28,8 @@ class OutputFile {
  private:
   OutputFile(std::string target, std::string place, bool straight, TemporaryFolder folder);
 
-  std::string target_, place_;  // as named, and what that leads to
-  bool straight_;               // the content is written into what is there
+  std::string target_, place_;  // path as named, and the path that its links lead to
+  bool straight_;               // the content is written into the file at `place_`
   TemporaryFolder folder_;
   std::string path_;
 };

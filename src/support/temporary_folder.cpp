@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kPrefix = ".pruner-";
 constexpr const char* kLock = "/.lock";
 
-// What exit_now() has to know: the folders of this process, and the places that were swept.
+// The state that exit_now() needs: the folders of this process, and the places that were swept.
 struct Folders {
   std::mutex mutex;
   std::set<std::string> mine, swept;

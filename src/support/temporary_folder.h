@@ -14,10 +14,11 @@ namespace pruner {
 /// A fresh folder, removed with all that is in it.
 class TemporaryFolder {
  public:
-  /// Inside `parent`; empty: where the system keeps temporary files. Removes there, once a process,
-  /// what killed processes have left.
+  /// Makes a folder inside `parent`; if `parent` is empty, where the system keeps temporary files.
+  /// A process's first call for a place removes the folders there that killed processes have left.
   static Result<TemporaryFolder> make(std::string parent);
-  /// The same inside a folder that is named; nullopt: errno says why.
+  /// Like make(), inside a `parent` that is not empty. Returns nullopt if this fails; errno says
+  /// why.
   static std::optional<TemporaryFolder> make_in(const std::string& parent);
   TemporaryFolder(TemporaryFolder&& other) noexcept
       : path_(std::exchange(other.path_, "")), lock_(std::exchange(other.lock_, -1)) {}

@@ -9,7 +9,7 @@
 
 namespace pruner {
 
-/// What both sides remember of the pieces before: their last two MiB or so.
+/// The bytes of earlier pieces that both sides remember: the last two MiB or so.
 class PieceHistory {
  public:
   std::string_view bytes() const { return bytes_; }

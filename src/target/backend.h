@@ -1,5 +1,5 @@
-// The backends, a row each: what every part of Pruner asks of one. How code is made for it is a row
-// of codegen/codegen.cpp, its driver one of runtime/gpu_context.cpp.
+// The backends, a row each: what every part of Pruner asks of a backend. How code is made for a
+// backend is a row of codegen/codegen.cpp, its driver a row of runtime/gpu_context.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ enum class Backend : uint8_t { kLlvm, kCuda, kOpenCl };
 
 struct BackendRow {
   Backend backend;
-  std::string_view name;      // what a target text begins with
+  std::string_view name;      // first word of a target text
   bool is_gpu;                // programs are kernels of blocks and threads
   bool on_host;               // kernels run, or may run (PoCL), on this machine's cores
   bool has_arch;              // code is made for one architecture, which devices tell
   double run_overhead_s;      // added to the time limit of a run whose runner stops it, or compiles
-  std::string_view executor;  // of modules, and its driver: symbols of runtime/module
+  std::string_view executor;  // modules' executor, and its driver: symbols of runtime/module
   std::string_view driver;
 };
 inline constexpr BackendRow kBackends[] = {

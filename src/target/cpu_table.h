@@ -15,10 +15,10 @@ struct CpuRow {
   std::string_view name;
   int64_t vector_bytes;
   int vector_registers;
-  int fmas_per_cycle, loads_per_cycle;  // of whole vectors
+  int fmas_per_cycle, loads_per_cycle;  // counted in whole vectors
   double gflops;                        // fp32, of one core at the clock it holds under vector load
   int64_t l1_kib, l2_kib, l3_mib;
-  Isa isa = Isa::kX86;  // of "generic": any
+  Isa isa = Isa::kX86;  // "generic" stands for any
   DotRates dots = {};
 };
 
@@ -26,7 +26,7 @@ struct CpuRow {
 inline constexpr DotRates kInt8Dots = {0, 4}, kIntelDots = {0.5, 4}, kAmdDots = {2, 4};
 // A core computes a tile of 16 x 16 sums in 16 cycles (measured on sapphirerapids).
 inline constexpr DotRates kAmxDots = {0.5, 4, 16, 32};
-// Of float16 as many as of bfloat16 (Intel's instruction set reference; not measured).
+// Float16 tiles are as fast as bfloat16 tiles (Intel's instruction set reference; not measured).
 inline constexpr DotRates kAmxFloat16Dots = {0.5, 4, 16, 32, 0, 16};
 // Arm's cores begin as many of sdot, usdot, bfdot, smmla and bfmmla as of fmla: LLVM's models of
 // neoverse-n1, -n2, -v1 and -v2, and the guides of cortex-a76 and -a78. Those of apple-m2 are taken

@@ -12,23 +12,24 @@ namespace pruner {
 
 namespace {
 
-/// What a number of a file may be; beyond it is a mistake, and products of such would overflow.
+/// Bounds limits a number of a file. A number beyond its bounds is a mistake, and products of such
+/// numbers would overflow.
 struct Bounds {
   double least = 1, most = 1 << 30;
 };
 constexpr Bounds kRate = {1e3, 1e18};         // FLOP/s, bytes/s, Hz
-constexpr Bounds kGigaRate = {1e-6, 1e12};    // of 1e9 of them
-constexpr Bounds kPerCycle = {1e-3, 1e4};     // of a core
-constexpr Bounds kSeconds = {1e-12, 1e3};     // that starting something takes
-constexpr Bounds kCacheBytes = {1, 1 << 30};  // of a core
-constexpr Bounds kLargeBytes = {1, 1e12};     // of a machine's or a device's last cache
+constexpr Bounds kGigaRate = {1e-6, 1e12};    // GFLOP/s, GB/s
+constexpr Bounds kPerCycle = {1e-3, 1e4};     // instructions per cycle of a core
+constexpr Bounds kSeconds = {1e-12, 1e3};     // time that starting something takes
+constexpr Bounds kCacheBytes = {1, 1 << 30};  // caches of a core
+constexpr Bounds kLargeBytes = {1, 1e12};     // last cache of a machine or a device
 
 /// A field by its name in a file.
 template <typename T>
 struct FieldRow {
   const char* name;
   std::variant<bool T::*, int T::*, int64_t T::*, double T::*, std::string T::*> field;
-  Bounds bounds = {};  // of a number
+  Bounds bounds = {};  // limits of a number
 };
 
 constexpr FieldRow<Target> kNameFields[] = {
@@ -90,7 +91,7 @@ constexpr FieldRow<DeviceAbstraction> kAbstractionFields[] = {
     {"arch_warp_size", &DeviceAbstraction::arch_warp_size, {1, 1024}},
     {"reg_cap", &DeviceAbstraction::reg_cap, {1, 65536}},
 };
-// What is read and written by itself.
+// These fields have code of their own that reads and writes them.
 constexpr std::string_view kOtherCpuFields[] = {"backend", "isa", "dots", "draft"},
                            kOtherGpuFields[] = {"backend", "psa", "tensor_rates"};
 
@@ -206,7 +207,7 @@ Result<Unit> read_dots(const Json& dots, Target& target) {
   return Unit{};
 }
 
-// As of dots: 0 takes a unit away, and an architecture has none that it lacks.
+// Reads like read_dots(): 0 takes a unit away; a unit that the architecture lacks is an error.
 Result<Unit> read_tensor_rates(const Json& rates, Gpu& gpu) {
   TRY(check_names(rates, kTensorRates));
   for (const TensorRateRow& row : kTensorRates) {
@@ -264,9 +265,9 @@ Result<Target> cpu_from_json(const Json& json) {
   return target;
 }
 
-// What is typical of the bandwidths that vendors' sheets leave out.
+// Typical values for the bandwidths that vendors' sheets leave out.
 constexpr double kL2OverMemory = 3;
-constexpr double kSharedBytesPerCycle = 128;  // of a multiprocessor
+constexpr double kSharedBytesPerCycle = 128;  // per multiprocessor
 
 Result<Unit> read_psa(const Json& psa, DeviceAbstraction& abstraction) {
   if (!psa.is_object()) return Error("psa is ", psa.dump(), ", expected an object");
@@ -346,7 +347,7 @@ Result<Unit> check_block_limits(const Gpu& gpu) {
       {"max_threads_per_block", gpu.max_threads_per_block, gpu.warp_size},
       {"max_registers_per_thread", gpu.max_registers_per_thread, 63},
       {"registers_per_block", gpu.registers_per_block, 8192},
-      {"shared_bytes_per_block", gpu.shared_bytes_per_block, 1024},  // of OpenCL's embedded profile
+      {"shared_bytes_per_block", gpu.shared_bytes_per_block, 1024},  // OpenCL's embedded profile
   };
   if (gpu.warp_size > 128) return Error("warp_size is ", gpu.warp_size, ", expected at most 128");
   for (const auto& [name, value, least] : rows)

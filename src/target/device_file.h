@@ -1,5 +1,5 @@
-// Device files: JSON ↔ Target. Those of devices/ are part of the program and known by name; others
-// by their path. A field is named as in Target, Gpu and DeviceAbstraction.
+// Reads device files: JSON ↔ Target. The files of devices/ are part of the program and known by
+// name, other files by their path. A field is named as in Target, Gpu and DeviceAbstraction.
 #pragma once
 
 #include <span>
@@ -11,12 +11,12 @@
 
 namespace pruner {
 
-/// Of a CPU's target, by a file or a text.
+/// kMostThreads is the largest number of threads that a file or a text may give a CPU's target.
 inline constexpr int kMostThreads = 4096;
 
 /// A file of devices/.
 struct DeviceFile {
-  std::string_view name;  // of the file, without .json
+  std::string_view name;  // name of the file, without .json
   std::string_view text;
 };
 
@@ -25,14 +25,14 @@ std::span<const DeviceFile> device_files();
 /// The file of that name, if there is one.
 const DeviceFile* find_device_file(std::string_view name);
 
-/// A CPU: {"name", "mcpu"}, and any number of Target by its field's name; what it leaves out is
-/// that of the mcpu; "dots" is an object of DotRates, "draft" one of CpuModel. A GPU: {"name",
-/// "backend"} and any number of Gpu; what it leaves out is that of its "arch"; "psa" is an object,
-/// and its numbers are the device's where it leaves them out; the bandwidths of L2 and shared
-/// memory follow from that of memory and from the clock. The error names the field, what was found
-/// and what was expected.
+/// Reads a target. A CPU is {"name", "mcpu"} and any fields of Target; fields that are left out are
+/// those of the mcpu. "dots" is an object of DotRates, "draft" an object of CpuModel.
+/// A GPU is {"name", "backend"} and any fields of Gpu; fields that are left out are those of its
+/// "arch". "psa" is an object, whose missing numbers are the device's own. The bandwidths of L2 and
+/// shared memory follow from the memory's bandwidth and from the clock. The error names the
+/// field, what was found and what was expected.
 Result<Target> target_from_json(const Json& json);
-/// What target_from_json reads back.
+/// Returns an object that target_from_json reads back.
 Json target_to_json(const Target& target);
 
 /// Fails if a block may hold less than any GPU's: no schedule keeps to it, which a search finds out

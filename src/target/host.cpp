@@ -73,7 +73,7 @@ static constexpr ModelRow kIntelModels[] = {
     {6, 0xad, 0xae, "graniterapids"},  {6, 0x97, 0x9a, "alderlake"},
     {6, 0xb7, 0xbf, "raptorlake"},
 };
-// What a model that is in no row at least is, by the first of its flags here.
+// If a model is in no row, the first of its flags here says what the model is at least.
 struct FlagRow {
   const char *flag, *mcpu;
 };

@@ -1,4 +1,4 @@
-// What the operating system says of this machine's CPU.
+// Reads what the operating system says of this machine's CPU.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct HostCpu {
   int64_t cache_line_bytes = 0, l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;  // 0: not known
 };
 
-/// Without AMX where the operating system does not give it.
+/// Returns this machine's CPU, without AMX if the operating system does not give AMX.
 HostCpu read_host();
 
 /// Asks the operating system for the state of AMX's tiles, which must come before the first

@@ -17,59 +17,59 @@ namespace pruner {
 
 /// A CPU: cycles are of one core; a vector is the widest that the target has.
 struct CpuModel {
-  double assumed_peak_flops = 50e9;  // of a core that nobody knows the peak of (judged, bc05b9d)
+  double assumed_peak_flops = 50e9;  // peak of a core if nobody knows it (judged, bc05b9d)
   // A step of a register tile.
-  double fma_latency_cycles = 5;  // manuals: 4; a chain of just 4 leaves gaps (judged, c614492)
-  double window_instructions =
-      300;                      // that a core looks ahead (manuals: 224 to 512; draft_transfer)
+  double fma_latency_cycles = 5;     // manuals: 4; a chain of just 4 leaves gaps (judged, c614492)
+  double window_instructions = 300;  // look-ahead of a core (manuals: 224 to 512; draft_transfer)
   double narrow_per_cycle = 2;  // loads or operations below a vector, at least (swept, 0aac60a)
-  double gather_cycles_per_lane = 1;  // of a vector whose lanes lie apart (judged, bc05b9d)
-  double spread_cycles = 0.6;         // of a run's elements over the lanes (measured, Zen 5)
+  double gather_cycles_per_lane = 1;  // cost on a vector whose lanes lie apart (judged, bc05b9d)
+  double spread_cycles = 0.6;         // cost of spreading a run over the lanes (measured, Zen 5)
   double spill_cycles = 3;        // to store and reload a vector without register (swept, 0061a58)
   double masked_step_factor = 3;  // on a step whose vectors have masks each (swept, 8f18c7e)
-  double prefetch_cycles = 0.5;   // of one prefetch (judged, e305651)
-  double exposed_step_share = 0.15;  // of operations or loads, the shorter (judged, 70e4b9d)
-  // One of matrix instructions (measured on sapphirerapids, 2026-11).
-  double least_matrix_rows = 9.3;   // fewer take as long
+  double prefetch_cycles = 0.5;   // cost of one prefetch (judged, e305651)
+  double exposed_step_share = 0.15;  // part of the shorter, operations or loads (judged, 70e4b9d)
+  // A step of matrix instructions (measured on sapphirerapids, 2026-11).
+  double least_matrix_rows = 9.3;   // fewer rows take as long
   double matrix_l2_factor = 1.8;    // on bytes from L2, whose lines no prefetcher fetches ahead
   double matrix_store_cycles = 32;  // to store one and read it again
-  // Loops around it.
+  // Loops around a register tile.
   double loop_cycles = 1;           // to count an iteration and go back (judged, 70e4b9d)
   double entry_cycles = 6;          // to enter a stage's loops (judged, 70e4b9d)
   double tile_cycles = 12;          // to begin and end a tile of a reduction (judged, bc05b9d)
   double accumulator_cycles = 1.5;  // more for each of its vectors (judged, bc05b9d)
   double most_unrolled = 16;        // iterations that share one's loop control (judged, bc05b9d)
-  double exposed_share = 0.25;      // of all terms but the longest (judged, 70e4b9d)
+  double exposed_share = 0.25;      // part of all terms but the longest (judged, 70e4b9d)
   // Caches.
-  double usable_cache_share = 0.75;    // of bytes; neighbours evict the rest (judged, 70e4b9d)
-  double set_ways = 6;                 // of 8, beside what streams (judged, bc05b9d)
+  double usable_cache_share = 0.75;    // usable part; neighbours evict the rest (judged, 70e4b9d)
+  double set_ways = 6;                 // ways of 8, beside what streams (judged, bc05b9d)
   double set_conflict_factor = 2.5;    // on loads of more rows in one set (judged, bc05b9d)
-  double run_start_lines = 2;          // that L3 brings while a new run starts (draft_transfer)
+  double run_start_lines = 2;          // lines L3 brings while a new run starts (draft_transfer)
   double parted_pair_factor = 1.5;     // lines fetched for each one used in time (draft_transfer)
-  double contended_piece_bytes = 512;  // where pieces have few ends (judged, 33bdcc3)
+  double contended_piece_bytes = 512;  // longer pieces have few ends (judged, 33bdcc3)
   double contention_transfers = 4;     // between cores for a contended line (judged, 33bdcc3)
   // Memory.
-  double stream_start_bytes = 8192;  // that it brings while a new stream starts (judged, 7ea9e14)
-  double most_starts = 1;            // of the stream's time, when starts overlap (judged, 19a9fcc)
-  double streams_in_turns = 16;      // a line of each, that prefetchers follow (judged, 19a9fcc)
-  double prefetched_wait_share = 0.85;  // of the time, when code prefetches (judged, 33bdcc3)
+  double stream_start_bytes = 8192;  // bytes brought while a new stream starts (judged, 7ea9e14)
+  double most_starts = 1;        // part of the stream time when starts overlap (judged, 19a9fcc)
+  double streams_in_turns = 16;  // a line of each, that prefetchers follow (judged, 19a9fcc)
+  double prefetched_wait_share = 0.85;  // part of the time when code prefetches (judged, 33bdcc3)
   double round_wait_share = 0.65;       // ... a round ahead (measured on sapphirerapids, 2026-11)
 
   bool operator==(const CpuModel&) const = default;
 };
 
-/// The same of every CPU: what code is made with, and formulas that no fit moves.
-inline constexpr int64_t kMatrixRegisters = 8;    // of AMX (Intel's manual)
+/// The numbers below are alike for every CPU: code is made with them, and no fit moves
+/// formulas that use them.
+inline constexpr int64_t kMatrixRegisters = 8;    // tile registers of AMX (Intel's manual)
 inline constexpr int64_t kSetPeriodBytes = 4096;  // sets x line of an x86 L1, 64 x 64 (manuals)
 inline constexpr int64_t kMostRoundBytes = 512 << 10;  // prefetched, beside the next in L2 (judged)
 
-/// A number of CpuModel by its name in device files, and whether a fit may move it: those of matrix
-/// instructions it may not, which few programs have.
+/// CpuModelRow gives a number of CpuModel its name in device files and says whether a fit may move
+/// the number. A fit may not move the numbers of matrix instructions, which few programs have.
 struct CpuModelRow {
   const char* name;
   double CpuModel::*field;
   bool fitted = true;
-  double most = 1e12;  // of a share: 1
+  double most = 1e12;  // upper bound; 1 for a share
 };
 inline constexpr CpuModelRow kCpuModelRows[] = {
     {"assumed_peak_flops", &CpuModel::assumed_peak_flops, false},
@@ -108,52 +108,52 @@ inline constexpr CpuModelRow kCpuModelRows[] = {
 /// A GPU: registers are of a thread, instructions and cycles of a multiprocessor unless said.
 struct GpuModel {
   // Memory.
-  int sector_bytes = 32;            // of global memory, moved as one (manuals)
-  int banks = 32, bank_bytes = 4;   // of shared memory; each gives a word a cycle (manuals)
-  int register_bytes = 4;           // of a thread (manuals)
+  int sector_bytes = 32;            // unit in which global memory is moved (manuals)
+  int banks = 32, bank_bytes = 4;   // shared memory; each bank gives a word a cycle (manuals)
+  int register_bytes = 4;           // size of a thread's register (manuals)
   double l1_sectors_per_cycle = 4;  // a line of 128 bytes (judged, f378c86)
   // Registers: beside accumulators a limit too, of which NVRTC rejected 0 of 2,204 candidates; the
   // fit on records gave 28, and 32 keeps better ones (docs/analysis.md, The parameters).
   int64_t registers_beside_accumulators = 32;  // addresses, operands (judged, 05cd9bd; records)
-  double warp_registers = 18;  // of a warp's tile beside sums, fragments and copies (cubins)
-  double copy_registers = 2, odd_copy_registers = 9;  // of a copy of an operand (cubins)
-  double copies_apart = 16;                           // of an operand, with registers each (cubins)
+  double warp_registers = 18;  // a warp's registers beside sums, fragments and copies (cubins)
+  double copy_registers = 2, odd_copy_registers = 9;  // registers per copy of an operand (cubins)
+  double copies_apart = 16;                           // an operand's copies with registers (cubins)
   double registers_per_accumulator = 1.15;            // a little more than one each (fitted)
   double contraction_registers = 24;                  // beside tile, operands and fetches (cubins)
   double element_registers = 12, row_registers = 12;  // beside terms (cubins)
-  double row_reduction_registers = 4;                 // of each of a row (cubins)
+  double row_reduction_registers = 4;                 // registers per reduction of a row (cubins)
   double element_terms = 32, row_terms = 16;  // unrolled by the compiler, in registers (cubins)
-  int64_t rounds_in_flight = 4;               // of a loop that fetches (cubins)
+  int64_t rounds_in_flight = 4;               // rounds of a loop that fetches (cubins)
   // The compiler.
-  double unrolled_copies = 128;     // of a body, unrolled unasked (fitted; cubins)
-  double reused_copies = 16;        // up to which it keeps a load in a register (judged, cc9e18f)
-  double call_operations = 4;       // of a math function or a division (judged, cc9e18f)
-  double division_operations = 4;   // of an integer division by a constant (judged, cc9e18f)
+  double unrolled_copies = 128;     // copies of a body, unrolled unasked (fitted; cubins)
+  double reused_copies = 16;        // most copies that keep a load in a register (judged, cc9e18f)
+  double call_operations = 4;       // cost of a math function or a division (judged, cc9e18f)
+  double division_operations = 4;   // cost of an integer division by a constant (judged, cc9e18f)
   double fetch_instructions = 2;    // a load and a store, beside indices (judged, f378c86)
   double fetch_code = 4;            // instructions of a fetch in unrolled code (judged, f378c86)
-  double unhoisted_share = 0.1;     // of index operations, outside of fetches (judged, f378c86)
-  double integer_share = 0.36;      // of others' issue slots that arithmetic leaves free (fitted)
-  double code_instructions = 2200;  // that the instruction cache holds (fitted)
-  double narrow_code_instructions = 4400;  // where there are 64 lanes or fewer (fitted)
-  double code_factor = 1.75;               // on code beyond it (fitted)
-  double spill_operations = 100;           // for one whose registers are spilled (fitted)
+  double unhoisted_share = 0.1;     // part of index operations outside of fetches (judged, f378c86)
+  double integer_share = 0.36;      // part of other instructions that costs issue slots (fitted)
+  double code_instructions = 2200;  // instructions that the instruction cache holds (fitted)
+  double narrow_code_instructions = 4400;  // the same with 64 lanes or fewer (fitted)
+  double code_factor = 1.75;               // on code beyond the instruction cache (fitted)
+  double spill_operations = 100;           // cost of an operation with spilled registers (fitted)
   // Waits.
   double hiding_work = 34;      // warps x operations in flight that hide latencies (fitted)
   double most_independent = 5;  // operations of a thread in flight (fitted)
-  double chunk_cycles = 3000;   // from a fetch to the barrier behind it (fitted)
-  // Of an asynchronous copy under load: 20 to 40 KB in flight keep an A100's share of L2, some 30
-  // bytes a cycle, busy (Little's law; judged).
+  double chunk_cycles = 3000;   // time from a fetch to the barrier behind it (fitted)
+  // copy_cycles is the time of an asynchronous copy under load: 20 to 40 KB in flight keep an
+  // A100's share of L2, some 30 bytes a cycle, busy (Little's law; judged).
   double copy_cycles = 1000;
-  double barrier_cycles = 64;  // from a chunk's barrier to its first products, as a step's (judged)
-  double step_wait_cycles = 64;     // shared memory and tensor cores, 32 each (judged)
+  double barrier_cycles = 64;    // a chunk's barrier until its first products, as a step's (judged)
+  double step_wait_cycles = 64;  // shared memory and tensor cores, 32 each (judged)
   double shared_load_factor = 0.5;  // on cycles of loads from shared memory (fitted)
-  double shared_store_factor = 5;   // on those of a fetch's stores (fitted)
+  double shared_store_factor = 5;   // on cycles of a fetch's stores (fitted)
   double global_factor = 0.7;       // on cycles of L1 and local memory (fitted)
   // Bytes.
-  double block_cache_bytes = 32 << 10;  // of L1, for what a block reads directly (judged, cc9e18f)
-  double block_reads = 2;               // times that it comes from L2 then (judged, f378c86)
-  double l2_share = 0.1;                // of memory's time for a byte of L2 (fitted)
-  double l2_miss_share = 0.25;          // of repeated reads beyond L2's size (judged, cc9e18f)
+  double block_cache_bytes = 32 << 10;  // part of L1 for a block's direct reads (judged, cc9e18f)
+  double block_reads = 2;               // reads of the same bytes from L2 then (judged, f378c86)
+  double l2_share = 0.1;                // part of memory's time that a byte of L2 takes (fitted)
+  double l2_miss_share = 0.25;          // part of repeated reads beyond L2's size (judged, cc9e18f)
 };
 
 inline constexpr GpuModel kGpuModel;

@@ -164,7 +164,7 @@ static Result<int64_t> parse_count(const std::string& name, const std::string& t
 
 static Result<Target> parse_llvm(const TargetOptions& options, int threads) {
   static constexpr std::string_view kKnown[] = {"mcpu", "mtriple", "threads", "device"};
-  // What TVM writes in records and means nothing here.
+  // Options that TVM writes in records and that mean nothing here.
   static constexpr std::string_view kPassedOver[] = {
       "keys", "link-params", "libs", "mattr", "model", "num-cores"};
   for (const auto& [name, value] : options) {
@@ -194,7 +194,7 @@ static Result<Target> parse_llvm(const TargetOptions& options, int threads) {
 }
 
 struct LimitRow {
-  std::string_view tvm_name;  // as targets have it, ours and those that TVM writes in records
+  std::string_view tvm_name;  // name in targets: ours and those that TVM writes in records
   int64_t Gpu::*field;
 };
 // The first name of a field is the one that is printed.
@@ -208,13 +208,14 @@ static constexpr LimitRow kLimits[] = {
 };
 static constexpr std::string_view kWarpOption = "thread_warp_size";
 
-/// What is named and nothing else: the device, or what every device of the backend and arch has.
+/// Returns what is named and nothing else: the device, or what every device of the backend and arch
+/// has.
 static Result<Target> base_gpu(Backend backend, const std::string& device, std::string_view arch) {
   Target target;
   if (!device.empty()) {
     TRY_ASSIGN(target, read_device(device));
     if (!target.is_gpu()) return Error("\"", device, "\" is a CPU, expected a GPU");
-  } else if (!row_of(backend).has_arch) {  // what mobile GPUs have too (Ansor's parameters)
+  } else if (!row_of(backend).has_arch) {  // limits of mobile GPUs, too (Ansor's parameters)
     target.gpu.max_threads_per_block = 256;
     target.gpu.shared_bytes_per_block = 32 << 10;
   }
@@ -228,7 +229,7 @@ static Result<Target> base_gpu(Backend backend, const std::string& device, std::
 
 static Result<Target> parse_gpu(Backend backend, const TargetOptions& options) {
   static constexpr std::string_view kKnown[] = {"device", "model", "arch", kWarpOption};
-  // What TVM writes in records and means nothing here.
+  // Options that TVM writes in records and that mean nothing here.
   static constexpr std::string_view kPassedOver[] = {"from_device",
                                                      "host",
                                                      "image_base_address_alignment",

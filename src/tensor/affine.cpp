@@ -205,7 +205,7 @@ class Simplifier {
       }
       if (structural_equal(a, b)) return a;
     } else if (a->dtype == DType::kInt64) {
-      const Range d = bounds(sum_of(sum(a), sum(b), -1));  // of a - b
+      const Range d = bounds(sum_of(sum(a), sum(b), -1));  // bounds of a - b
       const auto decided = [&](bool yes, bool no) {
         return yes || no ? int_imm(yes, DType::kBool) : Expr();
       };
@@ -334,9 +334,9 @@ class Simplifier {
     return {{{binary(op, to_expr(rest), Expr(c)), 1}}, 0};
   }
 
-  // Bounds of a sum. At most three extrema are split, as each doubles the work.
-  // Of terms min(p, q) one by one: x + min(p, q) is the least of x + p and x + q, of which x and p
-  // may cancel out.
+  // Returns the bounds of a sum. Terms min(p, q) are split one by one. x + min(p, q) is the least
+  // of x + p and x + q, in which x and p may cancel out. At most three extrema are split, as each
+  // split doubles the work.
   Range bounds(const Sum& sum, int extrema_to_split = 3) {
     Range result = {sum.constant, sum.constant};
     for (const Sum::Term& t : sum.terms) {

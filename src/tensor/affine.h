@@ -17,7 +17,7 @@ namespace pruner {
 
 using Range = std::pair<int64_t, int64_t>;
 
-/// What bounds() gives for "no bound".
+/// `kUnbounded` is the range that bounds() gives for "no bound".
 inline constexpr Range kUnbounded = {-(int64_t{1} << 60), int64_t{1} << 60};
 
 /// sum(coefficient * variable) + constant; terms ascend by variable, no coefficient is zero.
@@ -41,7 +41,8 @@ Expr simplify(const Expr& e, std::span<const Range> ranges);
 /// Bounds of an int64 or bool expression.
 Range bounds(const Expr& e, std::span<const Range> ranges);
 
-/// Of xor(a, b), where both are not negative: it has no bit above those that they may have.
+/// Returns bounds of xor(a, b) for operands that are not negative: the result has no bit above the
+/// bits that the operands may have.
 Range bounds_of_xor(Range a, Range b);
 
 /// Whether the form of `e` shows that it is a multiple of `divisor`; lets[i]: what variable i is,

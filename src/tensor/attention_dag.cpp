@@ -8,8 +8,8 @@ namespace pruner {
 
 namespace {
 
-// Where an element of query, key or value (tensors 0, 1, 2) is, and the order of an output's axes,
-// which is the query's.
+// `HeadLayout` knows the index of an element of query, key or value (tensors 0, 1, 2), and the
+// order of an output's axes, which is the query's.
 class HeadLayout {
  public:
   explicit HeadLayout(const AttentionParams& params) : p_(params) {}
@@ -25,7 +25,7 @@ class HeadLayout {
   Expr head(std::span<const Expr> i) const { return i[3 - dim_of_positions(0)]; }
   Expr position(std::span<const Expr> i) const { return i[dim_of_positions(0)]; }
 
-  /// For the head of queries at output place `i`.
+  /// Returns the index of an element for the head of queries at output place `i`.
   std::vector<Expr> index(size_t tensor,
                           std::span<const Expr> i,
                           Expr position,

@@ -18,19 +18,19 @@ Range range_of(DType dtype) {
   return {least_int(dtype), greatest_int(dtype)};
 }
 
-/// What holds at a place of a body: expressions that are not negative, and what they leave of the
-/// variables' ranges.
+/// `Context` holds facts at a place of a body (expressions that are not negative) and the part of
+/// the variables' ranges that the facts leave.
 struct Context {
   std::vector<Expr> facts;
   std::vector<Range> ranges;
   bool impossible = false;
 };
 
-/// The reads of one stage. Index arithmetic becomes sums of variables: the stage's axes, then one
-/// for each distinct part that is none, such as an element of a tensor or a quotient.
+/// The reads of one stage. Index arithmetic becomes sums of variables: the stage's axes, then a
+/// variable for each distinct other part, such as an element of a tensor or a quotient.
 class StageAccesses {
  public:
-  /// values[i]: where the elements of integer stage i lie.
+  /// values[i] is the range of the elements of integer stage i.
   StageAccesses(const ComputeDag& dag, const Stage& stage, const std::vector<Range>& values)
       : dag_(dag), stage_(stage), values_(values) {
     for (const std::vector<Iterator>* axes : {&stage.axes, &stage.reduce_axes})
@@ -39,7 +39,7 @@ class StageAccesses {
 
   Result<Unit> check() { return walk(stage_.body, {}); }
 
-  /// Where the elements of the stage lie.
+  /// Returns the range of the stage's elements.
   Range values() {
     const Range all = range_of(stage_.dtype);
     if (is_float(stage_.dtype) || stage_.dtype == DType::kBool) return all;
@@ -200,7 +200,7 @@ class StageAccesses {
 
   static bool is_not_negative(const Expr& e, const Context& context) {
     const auto shown = [&](const Expr& rest) { return bounds(rest, context.ranges).first >= 0; };
-    // What is left without one or two terms that are not negative.
+    // `e` is not negative if the rest of `e` without one or two facts is not.
     if (shown(e)) return true;
     for (size_t i = 0; i < context.facts.size(); ++i) {
       if (shown(e - context.facts[i])) return true;

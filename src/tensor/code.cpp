@@ -13,7 +13,7 @@ struct Format {
   DType dtype;
   int bias;          // the exponent of 1, as it is stored
   int64_t greatest;  // the code of the greatest finite value
-  int64_t overflow;  // of what is out of range: infinity, NaN or again the greatest
+  int64_t overflow;  // the code of a value out of range: infinity, NaN or again the greatest
   int64_t nan;       // in types with one zero, the code that would be -0
   bool one_zero;     // no -0: its code is NaN
 };
@@ -23,7 +23,7 @@ constexpr Format kFormats[] = {
     {DType::kFloat8E4M3FNUZ, 8, 0x7f, 0x80, 0x80, true},
     {DType::kFloat8E5M2, 15, 0x7b, 0x7c, 0x7e, false},
     {DType::kFloat8E5M2FNUZ, 16, 0x7f, 0x80, 0x80, true},
-    {DType::kFloat4E2M1, 1, 0x7, 0x7, 0x8, false},  // which has no NaN: -0, as ml_dtypes has it
+    {DType::kFloat4E2M1, 1, 0x7, 0x7, 0x8, false},  // the type has no NaN: -0, as in ml_dtypes
 };
 
 const Format& format_of(DType dtype) {

@@ -21,11 +21,10 @@ using StageId = TensorId;  // a stage is named by the tensor it makes
 struct Iterator {
   std::string name;
   int64_t extent;
-  bool open =
-      false;  // one of a range of extents: what is made of it is not to differ by its divisors
+  bool open = false;  // the extent is one of a range, so its divisors must not decide anything
 };
 
-/// What a reduction folds its terms with; kNone: the stage reduces nothing.
+/// The operation that folds the terms of a reduction; kNone: the stage reduces nothing.
 enum class Combiner : uint8_t { kNone, kSum, kProd, kMax, kMin };
 
 struct Stage {
@@ -53,9 +52,9 @@ struct Stage {
   bool is_placeholder() const { return !body; }
   bool is_reduction() const { return combiner != Combiner::kNone; }
   std::vector<int64_t> shape() const;
-  int64_t num_elements() const;  // of the tensor that the stage makes
+  int64_t num_elements() const;  // elements of the tensor that the stage makes
   int64_t reduce_size() const;   // terms of one element; 1 without reduce axes
-  int64_t tile(int axis) const;  // of `unrolled` along an axis; 1: it has none
+  int64_t tile(int axis) const;  // extent of the tile in `unrolled` along an axis; 1: no tile
 };
 
 struct ComputeDag {
@@ -89,8 +88,8 @@ double traffic_bytes(const ComputeDag& dag);
 
 /// One line a stage, as TVM prints a DAG: the text that the workload key hashes.
 std::string print(const ComputeDag& dag);
-/// The key: `["<32 hex digits>", dims of all inputs and outputs...]` (Ansor's flat form). Dtypes,
-/// which inputs are constant, and layouts are part of the hash.
+/// The key: `["<32 hex digits>", dims of all inputs and outputs...]` (Ansor's flat form). The hash
+/// covers dtypes, layouts and whether inputs are constant.
 std::string workload_key(const ComputeDag& dag);
 
 /// The form of a DAG file (list of {"op","kind","axis","reduce_axis","body",...}); bodies are

@@ -25,7 +25,7 @@ const ConstantPart* part_of(const Load& read, const ConstantParts& parts) {
   return part ? &*part : nullptr;
 }
 
-// Of a load: above 0 where what it reads lies in the constant part of its stage.
+// Returns a form that is above 0 where a load reads the constant part of its stage.
 std::optional<Affine> form_of(const Load& read, const ConstantParts& parts) {
   const ConstantPart* part = part_of(read, parts);
   if (part == nullptr) return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<Affine> form_of(const Load& read, const ConstantParts& parts) {
   return to_affine(sum);
 }
 
-// What expressions are wherever a form is above 0.
+// Finds the value that an expression has wherever a form is above 0.
 class ValueBeyond {
  public:
   ValueBeyond(const Affine& form, const ConstantParts& parts) : form_(form), parts_(parts) {}

@@ -1,5 +1,6 @@
-// The part of a stage whose values are known without computing it: where a mask hides what is
-// there. In causal attention it is half of the scores, and of all that is made of them.
+// The part of a stage whose values are known without computing the stage: a mask hides the elements
+// there. In causal attention, half of the scores are such a part, and half of all stages made of
+// the scores.
 #pragma once
 
 #include <optional>
@@ -9,8 +10,8 @@
 
 namespace pruner {
 
-/// Where `beyond`, a form of the stage's iterators, is above 0, an element is `value`; of a
-/// reduction a term is the neutral element, which is `value`.
+/// An element is `value` if `beyond`, a form of the stage's iterators, is above 0. In a reduction,
+/// a term is `value` there, and `value` is the neutral element.
 struct ConstantPart {
   Affine beyond;
   double value = 0;
@@ -18,9 +19,10 @@ struct ConstantPart {
 
 using ConstantParts = IdMap<StageId, std::optional<ConstantPart>>;
 
-/// Of each stage, as far as its body shows one: a select by one comparison of affine forms, or
-/// what is made of a stage that has one. There a sum with an infinity is infinite and a product
-/// with zero is zero, as they are beside finite values.
+/// Returns the constant part of each stage whose body shows one. Such a body is a select by one
+/// comparison of affine forms, or made of a stage with a constant part. In a constant part a sum
+/// with an infinity is infinite and a product with zero is zero, as if the other operand were
+/// finite.
 ConstantParts constant_parts(const ComputeDag& dag);
 
 }  // namespace pruner

@@ -9,10 +9,10 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kMaxExtent = 1'000'000'000;  // of an axis; a file may ask for anything
-constexpr size_t kMostStages = 1000;           // walks follow a chain of them recursively
+constexpr int64_t kMaxExtent = 1'000'000'000;  // limit of an axis; a file may ask for anything
+constexpr size_t kMostStages = 1000;           // walks follow a chain of stages recursively
 
-// Reads the stages of one list; what is read so far is the scope of what follows.
+// Reads the stages of one list; the stages read so far are the scope of the following stages.
 class DagReader {
  public:
   Result<Unit> add(const Json& json) {
@@ -166,7 +166,7 @@ class DagReader {
 
   ComputeDag dag_;
   ExprScope scope_{&dag_, {}, {}};
-  std::vector<Range> ranges_;  // of the variables of the stage being read
+  std::vector<Range> ranges_;  // ranges of the variables of the stage being read
 };
 
 }  // namespace

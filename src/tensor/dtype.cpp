@@ -68,7 +68,7 @@ double decode_float(DType t, uint64_t bits) {
 }
 
 double round_to_tf32(double value) {
-  constexpr uint64_t kDropped = 13;  // of float32's 23 bits of fraction
+  constexpr uint64_t kDropped = 13;  // bits dropped from float32's 23 bits of fraction
   const uint64_t bits = encode_float(DType::kFloat32, value);
   const bool finite = value - value == 0;
   const uint64_t half = finite ? uint64_t{1} << (kDropped - 1) : 0;

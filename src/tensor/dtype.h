@@ -23,10 +23,10 @@ enum class DTypeKind : uint8_t { kFloat, kInt, kUInt, kBool, kCode };
 
 struct DTypeRow {
   DType dtype;
-  std::string_view name;  // as TVM writes it, in keys and records
+  std::string_view name;  // TVM's name, in keys and records
   DTypeKind kind;
-  int bits;                // of a value
-  int fraction_bits;       // of a float
+  int bits;                // bits of a value
+  int fraction_bits;       // bits of a float's fraction
   int onnx;                // number in TensorProto.DataType
   std::string_view numpy;  // code of a little-endian array
 };
@@ -48,7 +48,7 @@ constexpr bool is_upper_float32(DType t) {
   return is_narrow_float(t) &&
          8 * dtype_bytes(t) - row_of(t).fraction_bits == 32 - row_of(DType::kFloat32).fraction_bits;
 }
-/// An integer that may be negative.
+/// An integer, with a sign or without one.
 constexpr bool is_integer(DType t) {
   return row_of(t).kind == DTypeKind::kInt || row_of(t).kind == DTypeKind::kUInt;
 }
@@ -72,7 +72,7 @@ int64_t greatest_int(DType t);
 /// The greatest finite value of a float.
 double greatest_float(DType t);
 
-/// What a variable of the type holds of a value.
+/// Returns the value that a variable of the type holds when `value` is stored in the variable.
 inline double round_to(DType t, double value);
 constexpr int64_t wrap_to(DType t, int64_t value);
 

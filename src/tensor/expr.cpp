@@ -38,7 +38,7 @@ class BlockList {
 
  private:
   static constexpr size_t kMost = 1 << 14;         // blocks that a thread keeps
-  static thread_local inline bool ended_ = false;  // what outlives the thread's list goes back
+  static thread_local inline bool ended_ = false;  // blocks that outlive the list are deleted
   std::vector<void*> free_;
 };
 
@@ -217,7 +217,7 @@ Expr call(Intrinsic function, std::vector<Expr> args) {
 
 namespace {
 
-// By node: one of the other expression that is equal.
+// Maps a node of one expression to an equal node of the other expression.
 using Equals = NodeMemo<const ExprNode*>;
 
 bool equal(const Expr& a, const Expr& b, Equals& known);

@@ -69,8 +69,8 @@ enum class BinaryOp : uint8_t {
   kEq,
   kNe,  // result kBool
   kAnd,
-  kOr,   // of kBool
-  kXor,  // of the bits of integers
+  kOr,   // kAnd, kOr: operands are kBool
+  kXor,  // bits of integers
 };
 
 enum class Intrinsic : uint8_t {
@@ -184,8 +184,8 @@ const Op* as(const Expr& e) {
 /// Whether the node has no operands: an immediate or a variable.
 inline bool is_leaf(const Expr& e) { return as<IntImm>(e) || as<FloatImm>(e) || as<Var>(e); }
 
-/// What a walk over an expression has made of the nodes that it may meet again. It begins to
-/// remember after some hundred nodes: most expressions are index arithmetic of a few.
+/// Remembers the results of a walk over an expression for nodes that the walk may meet again. The
+/// memo begins after some hundred nodes: most expressions are index arithmetic of a few nodes.
 template <typename T>
 class NodeMemo {
  public:

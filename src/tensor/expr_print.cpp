@@ -9,7 +9,8 @@
 
 namespace pruner {
 
-// As Python's repr: the fewest digits that read back as this double, "0.5", "1e-07", "1e+16".
+// Prints a double as Python's repr does: the fewest digits that read back as this double, "0.5",
+// "1e-07", "1e+16".
 static std::string print_double(double value) {
   char text[64];
   const double magnitude = std::abs(value);

@@ -12,15 +12,16 @@
 
 namespace pruner {
 
-// Of the extents of a tile; a divisor of a quotient is no greater.
+// `kMostDivisor` bounds the extents of a tile, and so the divisors of quotients.
 static constexpr int64_t kMostDivisor = 4096;
-// Rounds of a loop that is unrolled by a power of two.
+// `kMostUnrolled` bounds the rounds of a loop that is unrolled by a power of two.
 static constexpr int64_t kMostUnrolled = 64;
-// Divisors of windows, as strides of convolutions are; they round what has a constant beside it.
+// `kMostStride` bounds divisors of windows, such as strides of convolutions, which round sums with
+// a constant.
 static constexpr int64_t kMostStride = 8;
-// Of a part of a symbol, as of the seventh tenth.
+// `kMostDenominator` bounds the denominator of a part of a symbol, such as seven tenths.
 static constexpr int64_t kMostDenominator = 64;
-// Formulas of which quotients are looked for, as those of one window behind another.
+// `kMostForms` bounds the formulas whose quotients are tried, as for one window behind another.
 static constexpr size_t kMostForms = 32;
 
 // A formula is clipped from below and from above.
@@ -44,12 +45,12 @@ FormulaFinder::FormulaFinder(std::span<const Symbol> symbols,
     for (size_t b = a; b < vars.size(); ++b) add_to(products_, vars[a] * vars[b]);
   for (size_t a = 0; a < vars.size(); ++a)
     for (size_t b = 0; b < vars.size(); ++b) add_to(products_, vars[a] * vars[b] * vars[b]);
-  // What is known to occur comes before what is guessed: at few points both may fit.
+  // Factors that are known to occur come before guessed ones: at few points both may fit.
   for (const Expr& part : parts) add_to(quotients_, part);
   for (const int64_t tile : tiles)
     for (const Expr& part : parts) add_to(quotients_, floor_div(part + Expr(tile - 1), Expr(tile)));
-  // Tiles are counted rounded up, rounds of an unrolled loop down: where no point is a multiple,
-  // the one is the other and 1, so what has no constant beside it is tried before what has one.
+  // Tiles are counted rounded up, rounds of an unrolled loop down. If no point is a multiple, one
+  // count is the other plus 1, so multiples alone are tried before multiples plus a constant.
   std::set<int64_t> divisors(tiles.begin(), tiles.end());
   for (int64_t d = 2; d <= kMostUnrolled; d *= 2) divisors.insert(d);
   for (const bool up : {true, false})

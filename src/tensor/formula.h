@@ -70,10 +70,10 @@ class FormulaFinder {
   std::vector<Symbol> symbols_;
   std::vector<SymbolValues> points_;
   bool all_ = false;  // the points are all that there are
-  int clips_ = 0;     // of the formula that this one is a part of
+  int clips_ = 0;     // clips of the formulas that this finder's formulas are a part of
   bool has_parts_;
-  std::vector<Factor> products_;     // of symbols
-  std::vector<Factor> quotients_;    // that are known, and that were found so far
+  std::vector<Factor> products_;     // products of symbols
+  std::vector<Factor> quotients_;    // quotients that are known, and quotients found so far
   std::vector<Factor> found_forms_;  // whole formulas that were found: windows of windows
   std::map<std::vector<int64_t>, std::optional<Expr>> found_;
 };
@@ -88,19 +88,19 @@ std::vector<int64_t> evaluate_formulas(std::span<const Expr> formulas,
 /// Bounds of a formula whose variable i is symbol i, which lies in the box.
 Range bounds_in(const Expr& formula, const SymbolBox& box);
 
-/// Shapes at which what was generalized over a box is compared with what is made for one shape
-/// alone.
+/// Shapes at which the form generalized over a box is compared with the form for one shape alone.
 struct CheckedShapes {
   std::vector<SymbolValues> shapes;
-  bool all = false;  // whether they are all of the box
+  bool all = false;  // whether these are all shapes of the box
 };
-/// How many shapes of a box are compared.
+/// `CheckedCounts` says how many shapes of a box are compared.
 struct CheckedCounts {
-  int64_t all = 4096;       // a box of no more shapes: every one
-  int64_t sampled = 512;    // of a larger box at least so many
+  int64_t all = 4096;       // a box of at most so many shapes: every shape
+  int64_t sampled = 512;    // least number of shapes of a larger box
   int64_t remainders = 64;  // extents at either end of each symbol, which have all remainders by it
 };
-/// Of a box of these symbols. Where the data decide an extent, formulas are those of a plain count.
+/// Returns the counts for a box of these symbols. Fewer shapes are compared if the data decide an
+/// extent, as formulas then are those of a plain count.
 CheckedCounts checked_counts(std::span<const Symbol> symbols);
 /// All shapes of a small box. Else corners; the first and the last extents of each symbol; where
 /// each of `extents` (formulas whose variable i is symbol i) changes to as many successive values

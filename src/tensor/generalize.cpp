@@ -176,7 +176,7 @@ Expr ExprGeneralizer::made(const All<Load>& all, const Expr& first) {
 
 namespace {
 
-/// What the numbers of no shape decide of a stage.
+/// Whether two stages agree in everything that no number of a shape decides.
 bool alike(const Stage& a, const Stage& b) {
   const auto same_names = [](const std::vector<Iterator>& x, const std::vector<Iterator>& y) {
     return std::ranges::equal(x, y, {}, &Iterator::name, &Iterator::name);

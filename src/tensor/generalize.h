@@ -1,6 +1,6 @@
-// What is the same at several extents of the symbols but for numbers, as one form with formulas in
-// their places (Plotkin's least general generalization): expressions and compute DAGs. Programs are
-// done likewise (lower/generalize.h).
+// Generalizes expressions and compute DAGs that are the same at several extents of the symbols but
+// for numbers. The one form has formulas in the numbers' places (Plotkin's least general
+// generalization). Programs are generalized likewise (lower/generalize.h).
 #pragma once
 
 #include <functional>
@@ -14,18 +14,18 @@
 
 namespace pruner {
 
-/// What is to stand for numbers that were found at one place; empty: there is nothing that could.
+/// `NumbersForm` returns the form that stands for numbers found at one place; empty: no form can.
 using NumbersForm = std::function<Expr(const std::vector<int64_t>& values)>;
 
 /// Goes through some expressions at once. The first difference in more than numbers, or in numbers
-/// without a form, is the problem; then what was made is of no use.
+/// without a form, is the problem; the expressions made are of no use then.
 class ExprGeneralizer {
  public:
   explicit ExprGeneralizer(NumbersForm form) : form_(std::move(form)) {}
 
-  /// The expression of which all[i] is the one at point i.
+  /// Returns the expression that equals all[i] at point i.
   Expr expr(const std::vector<Expr>& all);
-  /// Of lists, each of one point; all of a length.
+  /// Returns expr() of each element of the lists. Each list is of one point; all have one length.
   std::vector<Expr> exprs(const std::vector<std::vector<Expr>>& lists);
   Expr number(const std::vector<int64_t>& values, std::string_view what);
 
@@ -54,15 +54,15 @@ class ExprGeneralizer {
 
   NumbersForm form_;
   std::string problem_;
-  std::map<std::vector<const ExprNode*>, Expr> made_;  // of what others share
+  std::map<std::vector<const ExprNode*>, Expr> made_;  // forms of shared nodes
 };
 
 /// A compute DAG over a range of shapes.
 class DagRange {
  public:
-  /// Of the DAGs at the finder's points. The error says what of them differs in more than numbers.
+  /// Generalizes the DAGs at the finder's points. The error says what differs in more than numbers.
   static Result<DagRange> of(std::span<const ComputeDag* const> dags, FormulaFinder& finder);
-  /// Whether two DAGs differ in numbers at most; the error says in what else.
+  /// Whether two DAGs differ in numbers at most; the error says what else differs.
   static Result<Unit> check_alike(const ComputeDag& a, const ComputeDag& b);
 
   /// A text that is equal for DAGs that are equal at every shape.
@@ -73,12 +73,12 @@ class DagRange {
   /// The distinct extents of its axes that are more than a number or a symbol; variable i is symbol
   /// i.
   std::vector<Expr> extents() const;
-  /// What is the same at all shapes; numbers that are not, are those of one of them.
+  /// Returns the form common to all shapes; numbers that differ are those of one of the shapes.
   const ComputeDag& form() const { return form_; }
   /// Extents of a stage's axes; variable i is symbol i.
   const std::vector<Expr>& axes(StageId id) const { return extents_of(id).axes; }
   const std::vector<Expr>& reduce_axes(StageId id) const { return extents_of(id).reduce_axes; }
-  /// Of a stage that is no placeholder; variables: its iterators, then the symbols.
+  /// Body of a stage that is no placeholder; variables: its iterators, then the symbols.
   const Expr& body(StageId id) const { return bodies_[static_cast<size_t>(id.value)]; }
   /// Stage::read_at; variable i is symbol i.
   const std::vector<Expr>& read_at(StageId id) const { return extents_of(id).read_at; }

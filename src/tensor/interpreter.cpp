@@ -137,7 +137,7 @@ class Interpreter : public TapeMemory {
   }
 
   const ComputeDag& dag_;
-  std::vector<const Tensor*> tensors_;  // of placeholders; null where inputs_ has their elements
+  std::vector<const Tensor*> tensors_;  // tensors of placeholders; null if inputs_ has the elements
   InputElements inputs_;
   std::vector<size_t> input_of_;  // a placeholder's number among the inputs
   std::vector<bool> stored_;

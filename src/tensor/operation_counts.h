@@ -1,6 +1,6 @@
-// What an expression computes, counted as Ansor's features count it (appendix B; Pruner, section
-// 4.3): floats and integers apart by the type of an operation's left operand, min and max as
-// comparisons, index arithmetic of loads included.
+// Counts the operations of an expression as Ansor's features do (appendix B; Pruner, section 4.3).
+// The left operand's type tells floats and integers apart. min and max count as comparisons; index
+// arithmetic of loads is included.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace pruner {
 
-/// In the order of the statement features. A multiply-add is never recognised as one.
+/// The operations in the order of the statement features. No operation counts as a multiply-add.
 enum class Operation : uint8_t {
   kFloatMad,
   kFloatAddSub,
@@ -49,10 +49,10 @@ struct OperationCounts {
   friend bool operator==(const OperationCounts&, const OperationCounts&) = default;
 };
 
-/// Of one evaluation; nothing for an empty expression.
+/// Counts the operations of one evaluation; an empty expression has none.
 OperationCounts count_operations(const Expr& e);
-/// By variable: how often it stands in the expression. Variables from `variables` on are passed
-/// over.
+/// Returns how often each variable stands in the expression. Variables from `variables` on are
+/// passed over.
 std::vector<int> count_variables(const Expr& e, size_t variables);
 
 }  // namespace pruner

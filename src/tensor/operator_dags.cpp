@@ -138,7 +138,7 @@ StageId add_matmul(DagBuilder& b,
                    products);
   };
   const std::string tag = batch.empty() ? "matmul" : "batch_matmul";
-  // As TVM names them: N, or T for a transposed operand.
+  // TVM's name has N, or T for a transposed operand.
   const std::string order = std::string("_") + "NT"[transpose_lhs] + "NT"[transpose_rhs];
   std::vector<std::string> names;
   if (batch.size() == 1) names = {"b", "i", "j", "k"};

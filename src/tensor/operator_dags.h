@@ -24,7 +24,7 @@ constexpr DType sum_type(DType t) { return is_narrow_float(t) ? DType::kFloat32 
 /// How a window moves over the spatial dimensions; an empty vector is all ones (pads: all zeros).
 struct Window {
   std::vector<int64_t> stride, dilation, pad_before, pad_after;
-  int64_t pad_value = 0;        // what a convolution reads in the padding
+  int64_t pad_value = 0;        // value that a convolution reads in the padding
   bool channels_first = false;  // data are [n, c, spatial...], not [n, spatial..., c]
 };
 
@@ -41,8 +41,8 @@ struct PoolParams {
   std::vector<int64_t> kernel;
   Window window;
   bool count_include_pad = false;  // average: count the padding, not only what lies inside
-  bool ceil = false;               // as in window_output
-  bool keeps_padding = false;      // also where windows read none
+  bool ceil = false;               // same as `ceil` of window_output()
+  bool keeps_padding = false;      // also padding that no window reads
 };
 
 /// Extent of a window operator's output along one dimension; with `ceil`, a last window that starts
@@ -55,9 +55,9 @@ int64_t window_output(int64_t input,
                       int64_t pad_after,
                       bool ceil = false);
 
-/// Convolution of any spatial rank: data [n, spatial..., ci], weight [kernel..., ci / groups, co],
-/// which is marked layout free; with channels first [co, ci / groups, kernel...]. A pad stage only
-/// where something is padded.
+/// Adds a convolution of any spatial rank: data [n, spatial..., ci], weight
+/// [kernel..., ci / groups, co], marked layout free. With channels first the weight is
+/// [co, ci / groups, kernel...]. A pad stage is added only if something is padded.
 StageId add_conv(DagBuilder& b, StageId data, StageId weight, const ConvParams& params);
 /// Depthwise: weight [kernel..., c, multiplier], with channels first [c * multiplier, 1,
 /// kernel...]; output channel c * multiplier + m.
@@ -80,7 +80,7 @@ StageId add_conv_transpose(DagBuilder& b,
 /// a * b, both first made what they are multiplied as.
 Expr product(const Expr& a, const Expr& b, const Products& products = {});
 
-/// The stage in another type: itself where that is its own.
+/// Returns the stage in another type, or `stage` itself if `dtype` is the stage's own type.
 StageId add_cast(DagBuilder& b, StageId stage, DType dtype);
 /// [..., n] as [..., n / width, width]: heads.
 StageId add_heads(DagBuilder& b, StageId data, int64_t width);
@@ -101,7 +101,7 @@ StageId add_matmul(DagBuilder& b,
 struct CodedMatrix {
   StageId codes = {};   // int8; bits 8: [k, n]; bits 4: [k / 2, n], the lower half first
   StageId scales = {};  // float32 [k / block, n]
-  StageId zeros = {};   // of any type, as the scales; not valid: all are `zero`
+  StageId zeros = {};   // any type, shape of the scales; not valid: all are `zero`
   int bits = 8;
   int64_t block = 1;
   int64_t zero = 0;
@@ -135,23 +135,23 @@ struct SoftmaxTerms {
 };
 SoftmaxTerms add_softmax_terms(DagBuilder& b, StageId data, int64_t axis);
 
-/// What attention reads: tensors [b, heads, positions, width], or those with `positions_first`
-/// [b, positions, heads, width], which have the heads that are read from `first_heads` on (so that
-/// one tensor may be all three). To bias and visible the scores [b, heads, queries, keys] are
-/// broadcast.
+/// Tensors that attention reads: query, key and value are [b, heads, positions, width], or
+/// [b, positions, heads, width] with `positions_first`. The heads that are read begin at
+/// `first_heads`, so that one tensor may be all three. Bias and visible are broadcast to the scores
+/// [b, heads, queries, keys].
 struct AttentionInputs {
   StageId query, key, value;
   StageId bias = {};     // is added to the scores
-  StageId visible = {};  // bool: a score where it is false is `hidden`
+  StageId visible = {};  // bool: a score is `hidden` where visible is false
 };
 struct AttentionParams {
-  int64_t heads = 1;    // of queries
-  int64_t sharing = 1;  // heads of queries that read one of keys and values; divides `heads`
+  int64_t heads = 1;    // heads of queries
+  int64_t sharing = 1;  // heads of queries per head of keys and values; divides `heads`
   double scale = 1;
   double hidden = 0;
   bool causal = false;       // the last query is as late as the last key, and none sees a later one
-  bool nan_is_zero = false;  // of a query whose softmax is no number: it sees nothing (torch)
-  // Of query, key and value:
+  bool nan_is_zero = false;  // a query whose softmax is no number sees nothing (torch)
+  // One entry each for query, key and value:
   std::array<bool, 3> positions_first = {};
   std::array<int64_t, 3> first_heads = {};
   Products products = {};

@@ -91,9 +91,9 @@ static Result<StageId> windowed_data(DagBuilder& b,
   return b.placeholder("data", std::move(shape), dtype);
 }
 
-// What bits=32, 19, 16 or 8 makes of a contraction: operands of float16 or bfloat16 are added up in
-// float32, those of float32 rounded to tf32 (19 bits), data of uint8 and weights of int8 in int32
-// (which the result has as float32).
+// Types of a contraction for bits=32, 19, 16 or 8. Products of float16 or bfloat16 operands are
+// added up in float32. With 19 bits, operands of float32 are rounded to tf32. Products of uint8
+// data and int8 weights are added up in int32, and the result is float32.
 struct OperandType {
   DType data = DType::kFloat32, weight = data;
   Products products = {};
@@ -563,7 +563,7 @@ static Result<StageId> add_epilogue(DagBuilder& b,
                                     bool channels_first) {
   const std::vector<int64_t> shape = b.shape(out);
   if (name == "bias") {
-    // As TVM: [1, 1, 1, c] for images and so on for volumes, [1, c, 1, 1] with channels first.
+    // TVM's shapes: [1, 1, 1, c] for images and so on for volumes; channels first: [1, c, 1, 1].
     std::vector<int64_t> bias(shape.size() >= 4 ? shape.size() : 1, 1);
     bias.back() = shape.empty() ? 1 : shape.back();
     if (channels_first) bias = {1, shape[1], 1, 1};
@@ -623,7 +623,7 @@ static Result<ComputeDag> build(const OperatorRow& row,
   return dag;
 }
 
-// By the words of --op: an operator's name and its arguments; `data` as OperatorCall has it.
+// Parses the words of --op: an operator's name and its arguments; `data` is as in OperatorCall.
 static Result<ComputeDag> parse_words(const std::vector<std::string>& parts,
                                       const std::vector<int64_t>& data) {
   const auto row = std::ranges::find(kOperators, parts[0], &OperatorRow::name);

@@ -27,13 +27,13 @@ int64_t PackSpec::packed_bytes(DType type, std::span<const int64_t> shape) const
   return bytes;
 }
 
-// Where one packed dim moves in the original: `step` along original dim `dim`.
+// `PackedDim` describes one packed dim, which moves by `step` along the original dim `dim`.
 struct PackedDim {
   size_t dim;
   int64_t extent, step;
 };
 
-// A dim's first part has the product of its blocks as step; of its blocks, the last is innermost.
+// The first part of a dim has the product of the dim's blocks as step; the last block is innermost.
 static std::vector<PackedDim> packed_dims(const PackSpec& spec, std::span<const int64_t> packed) {
   std::vector<PackedDim> dims(packed.size());
   std::vector<int64_t> step(spec.order.size(), 1);
@@ -85,7 +85,7 @@ static void reorder(const Tensor& tensor, const PackSpec& spec, std::byte* to) {
       inside &= index[d] < shape[d];
     }
     if (inside) {
-      // What a row has beyond the original dim is padding and stays 0.
+      // The part of a row beyond the original dim is padding and stays 0.
       const int64_t left = (shape[row.dim] - index[row.dim] + row.step - 1) / row.step;
       copy_strided(
           bytes, from + offset * bytes, to, row.step * stride[row.dim], std::min(left, row.extent));

@@ -14,24 +14,24 @@
 
 namespace pruner {
 
-/// What is stored in place of a constant: what a form makes of it, if any, and then its elements in
+/// The storage of a constant: the result of a form's transform, if any, with its elements in
 /// another order. Packed shape: for each d of `order`, the extent of original dim d divided by its
 /// block (rounded up); then one dim for each of `blocks`, of that block's size. Padding is zero.
 struct PackSpec {
-  std::vector<int> order;                       // empty: as they stand
+  std::vector<int> order;                       // empty: the elements keep their order
   std::vector<std::pair<int, int64_t>> blocks;  // (original dim, block)
   Transform transform = {};                     // applied first
 
   bool identity() const { return order.empty() && transform == Transform::kNone; }
-  /// What pack() makes of a tensor of `shape`.
+  /// Returns the shape that pack() gives a tensor of `shape`.
   std::vector<int64_t> packed_shape(std::span<const int64_t> shape) const;
   DType packed_type(DType type) const { return transformed_type(type, transform); }
-  /// Of what pack() makes of a tensor of `shape` and `type`.
+  /// Returns the size in bytes that pack() gives a tensor of `shape` and `type`.
   int64_t packed_bytes(DType type, std::span<const int64_t> shape) const;
   friend bool operator==(const PackSpec&, const PackSpec&) = default;
 };
 
-/// A tensor of spec.packed_shape(); the same tensor where the spec is the identity.
+/// Returns a tensor of spec.packed_shape(), or the same tensor if the spec is the identity.
 Tensor pack(const Tensor& tensor, const PackSpec& spec);
 /// Writes the bytes of pack(tensor, spec) to `to`, where zeros are.
 void pack_into(const Tensor& tensor, const PackSpec& spec, std::byte* to);

@@ -20,8 +20,8 @@ bool is_name(std::string_view text) {
 
 namespace {
 
-constexpr int kMaxDepth = 500;       // of nesting
-constexpr int kMaxOperators = 5000;  // in one text: a chain is as deep as it is long
+constexpr int kMaxDepth = 500;       // levels of nesting
+constexpr int kMaxOperators = 5000;  // operators in one text: a chain is as deep as it is long
 
 // Recursive descent with precedence climbing over one text.
 class ExprParser {

@@ -13,7 +13,7 @@
 
 namespace pruner {
 
-/// What the names in a text stand for.
+/// `ExprScope` maps the names in a text to the tensors and expressions that the names stand for.
 struct ExprScope {
   const ComputeDag* dag;  // gives a tensor's rank and type
   std::map<std::string, StageId, std::less<>> tensors;

@@ -9,7 +9,7 @@ namespace pruner {
 
 namespace {
 
-constexpr int64_t kMostExtent = 1'000'000'000;  // as of the words of --op
+constexpr int64_t kMostExtent = 1'000'000'000;  // the limit for words of --op
 
 bool has_zero(const std::vector<int64_t>& extents) {
   return std::ranges::find(extents, 0) != extents.end();

@@ -9,8 +9,8 @@
 
 namespace pruner {
 
-/// What the words name, with the shape of the data that a window reads: a stride may leave some of
-/// it unread, which the extents of its output do not say.
+/// `words` name an operator, and `data` is the shape of the data that a window reads. A stride may
+/// leave some data unread, which the extents of the window's output do not say.
 struct PrintedOperator {
   std::vector<std::string> words;  // "conv2d", "N=1", ..., "+bias"
   std::vector<int64_t> data = {};
@@ -18,7 +18,7 @@ struct PrintedOperator {
 
 /// Whether the text is in the printed form: its second word is a shape.
 bool is_printed(const std::vector<std::string>& words);
-/// Nothing where only a network has such an operator. Options (bits=16) stand as they do elsewhere.
+/// Returns nothing if only a network has the operator. Options (bits=16) stand as elsewhere.
 std::optional<PrintedOperator> read_printed(const std::vector<std::string>& words);
 
 }  // namespace pruner

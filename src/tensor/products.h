@@ -1,4 +1,4 @@
-// What the factors of a contraction become before they are multiplied, and what type adds up.
+// The rounding of a contraction's factors before the multiplication, and the type of the sums.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 namespace pruner {
 
 struct Products {
-  std::optional<DType> sums = {};  // and the result's; none: the operands' sum_type()
+  std::optional<DType> sums = {};  // type of sums and result; none: the operands' sum_type()
   bool tf32 = false;               // factors of float32 are rounded by round_to_tf32()
 
   Products() = default;

@@ -121,8 +121,8 @@ StageId add_arg_reduce(
   const std::string name = b.stage(data).name;
   const StageId extreme = reduce_over(
       b, name + "_red", data, shape, largest ? Combiner::kMax : Combiner::kMin, value_itself);
-  // Where the value is no extreme, an index that the fold never chooses before a real one. NaN is
-  // one, though it equals nothing.
+  // A value that is no extreme gives an index that the fold never chooses before a real one. NaN is
+  // an extreme, though NaN equals nothing.
   const auto index_if_equal = [&](Expr value, std::span<const Expr> point) {
     Expr equal = binary(BinaryOp::kEq, value, row_value(b, extreme, shape, point));
     if (is_float(value->dtype)) {

@@ -1,4 +1,4 @@
-// Which elements to compare, and the inputs to compare on.
+// Chooses the elements to compare and draws the inputs to compare on.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -41,7 +41,8 @@ std::vector<int64_t> sample_elements(std::span<const int64_t> shape, int64_t cou
 
 namespace {
 
-// Where the values of a stage lie: from `low` on, an interval of length 1 or, below 0, to 1.
+// `Domain` is the interval of a stage's values: from `low` to low + 1, or to 1 if `low` is
+// negative, and at most to `most`.
 struct Domain {
   double low = -1, most = 2;
 
@@ -54,7 +55,7 @@ struct Domain {
 
 constexpr Domain kPositive = {0.5}, kFromOne = {1}, kUnit = {-1, 1};
 
-// Where a function is defined.
+// Returns the domain in which a function is defined.
 Domain domain_of(Intrinsic function) {
   switch (function) {
     case Intrinsic::kSqrt:
@@ -72,8 +73,8 @@ Domain domain_of(Intrinsic function) {
 
 }  // namespace
 
-// Divisors stay away from zero, and the arguments of functions where these are defined, with all
-// that they are computed from. An exponential is positive whatever goes in.
+// Divisors stay away from zero and arguments of functions in the functions' domains, and so do all
+// stages that these values are computed from. An exponential is positive whatever goes in.
 static std::vector<Domain> domains(const ComputeDag& dag) {
   std::vector<Domain> domains(dag.stages.size());
   const auto narrow_loads = [&](const Expr& e, const Domain& by) {

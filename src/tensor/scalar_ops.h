@@ -25,11 +25,11 @@ namespace pruner {
 
 struct BinaryFacts {
   BinaryOp op;
-  std::string_view text;  // as printed: an infix operator, or a function's name
-  int precedence;         // of an infix operator, which binds tighter when higher; 0: max(a, b)
-  Operation of_floats, of_ints;    // what it counts as, by its operands
+  std::string_view text;  // printed form: an infix operator, or a function's name
+  int precedence;         // precedence of an infix operator, the tightest highest; 0: max(a, b)
+  Operation of_floats, of_ints;    // the count that the operator adds to, by its operands
   std::string_view also = {};      // a further infix spelling that is read, ...
-  std::string_view function = {};  // ... and one as a function
+  std::string_view function = {};  // ... and a spelling as a function
 
   bool is_function() const { return precedence == 0; }
 };
@@ -261,7 +261,7 @@ Out value_of(BinaryOp op, T x, T y) {
   return out;
 }
 
-/// What a reduction combines values with.
+/// `CombinerFacts` describes the operation that a reduction combines values with.
 struct CombinerFacts {
   Combiner combiner;
   BinaryOp op;
@@ -275,13 +275,13 @@ inline constexpr CombinerFacts kCombiners[] = {
     {Combiner::kMin, BinaryOp::kMin, "min(x, y)", "min="},
 };
 
-/// Of a combiner that is not kNone.
+/// Returns the facts of a combiner that is not kNone.
 constexpr const CombinerFacts& facts_of(Combiner combiner) {
   const CombinerFacts* row = kCombiners;
   while (row->combiner != combiner) ++row;
   return *row;
 }
-/// The combiner that combines with `op`, which is one of theirs.
+/// Returns the combiner that combines with `op`, which must be the operation of a combiner.
 constexpr Combiner combiner_with(BinaryOp op) {
   const CombinerFacts* row = kCombiners;
   while (row->op != op) ++row;

@@ -17,9 +17,9 @@ constexpr int64_t kMostSymbolExtent = 1 << 20;
 /// A dimension without a fixed extent.
 struct Symbol {
   std::string name;              // "seq"
-  int64_t min = 1, max = 1;      // what it may be, both included
-  std::vector<int64_t> matters;  // where it is to be fast, ascending; empty: everywhere alike
-  bool found = false;            // the data decide it, and not who calls
+  int64_t min = 1, max = 1;      // least and greatest extent, both included
+  std::vector<int64_t> matters;  // extents that are to be fast, ascending; empty: all alike
+  bool found = false;            // the data decide the extent, and not the caller
 };
 
 /// An extent for each of some symbols.

@@ -39,8 +39,8 @@ class TapeBuilder {
   void finish(int result, int levels, Tape& tape) const;
 
  private:
-  // Where an expression stands: its stage, that stage's variables as nodes, and the condition under
-  // which it is evaluated at all (-1: always).
+  // The place of an expression: its stage, the stage's variables as nodes, and the condition under
+  // which the expression is evaluated at all (-1: always).
   struct Place {
     StageId stage;
     const std::vector<int>& vars;

@@ -53,7 +53,7 @@ struct TapeLoop {
 
 /// A stage's body for one choice of the lane variable.
 struct Tape {
-  std::vector<TapeNode> nodes;   // by level; operands before users
+  std::vector<TapeNode> nodes;   // ordered by level; operands before users
   std::vector<int> level_start;  // first node of each level and, last, the number of nodes
   std::vector<TapeLoop> loops;   // loop i is level i + 1
   std::vector<int> var_nodes;    // the node of each variable; -1: not read

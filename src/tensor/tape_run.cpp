@@ -25,7 +25,7 @@ static void binary_lanes(BinaryOp op, int n, const T* a, const T* b, Out* out) {
   with_value(op, [&](const auto& value) { map_lanes(n, out, value, a, b); });
 }
 
-// Of integers of a type: what is compared or divided depends on whether it may be negative.
+// Applies `op` to integers of a type, whose sign decides how integers are compared and divided.
 template <typename Out>
 static void integer_lanes(
     BinaryOp op, DType dtype, int n, const int64_t* a, const int64_t* b, Out* out) {

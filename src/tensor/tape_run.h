@@ -11,7 +11,7 @@ namespace pruner {
 /// Element values as bits: of a double for floats, of an int64 for the rest.
 using Word = uint64_t;
 
-/// Where a tape reads stages that are stored.
+/// `TapeMemory` holds the stored stages that a tape reads.
 class TapeMemory {
  public:
   virtual ~TapeMemory() = default;
@@ -29,7 +29,7 @@ class TapeRun {
   /// lanes are not the last axis takes them one by one.
   void run(int64_t first, int count, Word* out);
 
-  /// Rough ns of run(): to choose among the tapes of a stage.
+  /// Returns the rough ns of run(), to choose among the tapes of a stage.
   double cost(int count) const;
 
  private:

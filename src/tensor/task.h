@@ -13,7 +13,7 @@ struct Task {
   ComputeDag dag;
   Target target;
   std::string key;   // workload_key(dag)
-  std::string name;  // for people: "conv2d 1x56x56x64 3x3 -> 64 +bias +relu"
+  std::string name;  // name for people: "conv2d 1x56x56x64 3x3 -> 64 +bias +relu"
   double flops = 0;  // flop_count(dag)
 };
 

@@ -73,7 +73,7 @@ int64_t Tensor::get_int(int64_t i) const {
   }
 }
 
-// What does not fit, saturates.
+// Converts a value to an integer type; a value that does not fit saturates.
 static int64_t saturated(DType dtype, double value) {
   if (is_wide_unsigned(dtype) || dtype == DType::kBool) return double_to_int(dtype, value);
   return std::clamp(double_to_int(DType::kInt64, value), least_int(dtype), greatest_int(dtype));

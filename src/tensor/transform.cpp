@@ -11,9 +11,9 @@ namespace {
 
 struct Row {
   std::string_view name;
-  int tile;  // of Winograd's; 0: it is none
+  int tile;  // tile of a Winograd transform; 0: another transform
   double error;
-  std::vector<int> parts = {};  // of bfloat16
+  std::vector<int> parts = {};  // numbers of the bfloat16 parts
 };
 
 const Row& row_of(Transform transform) {

@@ -1,4 +1,4 @@
-// What forms of a task (space/rules) make of a constant operand ahead of time.
+// Transforms of a constant operand that forms of a task (space/rules) apply ahead of time.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class Transform : uint8_t {
   kLastFirst,       // [..., n] as [n, ...]
 };
 
-/// "winograd-2x2"; the other way round nothing where no transform is called so.
+/// "winograd-2x2". find_transform() returns nothing if no transform has the name.
 std::string_view transform_name(Transform transform);
 std::optional<Transform> find_transform(std::string_view name);
 
@@ -33,12 +33,12 @@ Tensor transformed(const Tensor& tensor, Transform transform);
 /// |a| |b| of any output: measured, with a margin (tests/codegen/form_error_test.cpp).
 double transform_error(Transform transform);
 
-/// The parts of each number, a sum of bfloat16, that a transform puts one after the other: 0 is the
-/// number rounded, 1 what that left out, rounded, and so on. Empty of the other transforms.
+/// Returns the parts of each number, a sum of bfloat16, that a transform puts one after the other.
+/// Part 0 is the number rounded, part 1 the rest, rounded, and so on. Other transforms have none.
 std::span<const int> bfloat16_parts(Transform transform);
 
-/// [parts, ...] of [...]. Two parts leave out 2^-17 of a number at most and three 2^-25, beside
-/// what is below bfloat16's least.
+/// Returns [parts, ...] of [...]. Two parts leave out at most 2^-17 of a number and three parts
+/// 2^-25, besides numbers below bfloat16's least.
 Tensor bfloat16_parts(const Tensor& tensor, std::span<const int> parts);
 
 }  // namespace pruner

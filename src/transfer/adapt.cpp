@@ -9,12 +9,12 @@ namespace pruner {
 
 namespace {
 
-/// What a decision is about, without the names of stages: "T_relu.ax1.rows" is about "ax1.rows".
+/// Returns the subject of a decision without the stage's name: "ax1.rows" for "T_relu.ax1.rows".
 std::string_view subject(std::string_view decision) {
   return decision.substr(decision.find('.') + 1);
 }
 
-/// Values by subject; of one that is there several times, in their order.
+/// Returns the values of each subject, in order if a subject is there several times.
 std::map<std::string_view, std::vector<int32_t>> by_subject(const Record& record) {
   std::map<std::string_view, std::vector<int32_t>> values;
   for (const auto& [name, value] : record.decisions) values[subject(name)].push_back(value);
@@ -24,8 +24,8 @@ std::map<std::string_view, std::vector<int32_t>> by_subject(const Record& record
 /// "winograd-2x2+" of "winograd-2x2+cache-tile", nothing of "cache-tile".
 std::string_view form_of(std::string_view sketch) { return sketch.substr(0, sketch.find('+') + 1); }
 
-/// The drawn sketch of a name; where the task has none (its reduction is too short), one of the
-/// same form and another structure.
+/// Returns the drawn sketch of a name; if the task has none (its reduction is too short), one of
+/// the same form and another structure.
 const Sketch* find_sketch(const Space& space, const std::string& name) {
   for (const bool same_name : {true, false}) {
     for (const SketchId id : space.drawn) {

@@ -8,9 +8,9 @@
 
 namespace pruner {
 
-/// `rest` gives the decisions that the record does not have, where it is of the same sketch. A form
-/// that the space has in another structure only (register tile, cache tile) takes that. Errors: the
-/// space has no such form, or nothing near it is legal there.
+/// Adapts a record's schedule to a space. `rest` gives decisions that the record lacks, if it is of
+/// the same sketch. If the space has the form in another structure only (register tile, cache
+/// tile), that structure is taken. Errors: the space lacks the form, or no near candidate is legal.
 Result<Candidate> adapt(const Record& record, const Space& space, const Candidate& rest);
 
 }  // namespace pruner

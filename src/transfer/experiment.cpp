@@ -11,20 +11,20 @@ namespace pruner {
 namespace {
 
 constexpr double kMinuteS = 60;     // between two stops, as published
-constexpr double kStopShare = 0.5;  // ... of the transfer's own time
-// A search's module is made where its estimate is at most this x that of the transferred network,
-// and at most this x that of its last module.
+constexpr double kStopShare = 0.5;  // share of the transfer's own time between stops
+// A search's module is made if its estimate is at most kNearEstimate x the transferred network's,
+// and at most kGain x its last module's.
 constexpr double kNearEstimate = 1.05, kGain = 0.995;
-// A warm start has come to where the cold search ended when its module's time is at most this x
-// that one's; looked at every so many trials once its estimate is.
+// A warm start has reached the cold search's end when its module takes at most kReached x the tuned
+// module's time. Once its estimate is as near, a module is timed every kLookEvery trials.
 constexpr double kReached = 1.01;
 constexpr int64_t kLookEvery = 50;
 
-/// A network of the set, and what its own tuning came to.
+/// Holds a network of the set, and the results of its own tuning.
 struct Member {
   const Source& network;
   TransferSource schedules = {};
-  TransferTarget target = {.network = network.name};  // to which the transfers are added
+  TransferTarget target = {.network = network.name};  // the transfers are added to it
   double tuned_estimate_s = 0;
 };
 
@@ -63,7 +63,7 @@ class Experiment {
       tools_.on_round(what, tuner, summary);
     };
   }
-  /// As all sessions are, in a folder of the work dir.
+  /// Returns the options of a session in a folder of the work dir.
   SessionOptions session_of(const Member& member, const std::string& folder) const {
     SessionOptions session = options_.session;
     session.work_dir = file(folder);
@@ -71,7 +71,7 @@ class Experiment {
     return session;
   }
 
-  /// The network's own schedules: a session of --n-trials.
+  /// Finds the network's own schedules: a session of --n-trials.
   Result<Unit> tune(Member& member) {
     TRY_ASSIGN(const ModeModels models, make_models("pruner", options_.models));
     TRY_ASSIGN(
@@ -133,7 +133,7 @@ class Experiment {
                read_intact_records(file("tuned/" + member.network.name + "/records.json")));
     const RecordedSchedules tuned(std::move(records), options_.target);
     TRY(build(member, schedule_choice(tuned), "tuned"));
-    double estimate_s = 0;  // of the transferred network
+    double estimate_s = 0;  // estimate of the transferred network
     for (size_t s = 0; s <= others.size(); ++s) {
       const bool pool = s == others.size();
       const std::string from = pool ? "pool" : others[s].name;
@@ -171,7 +171,7 @@ class Experiment {
     return race_modules(names, options_.target.threads);
   }
 
-  /// A mode's search until its module is as fast as the transferred one, or its stops are over.
+  /// Runs a mode's search until its module is as fast as the transferred one, or stops are over.
   Result<SearchRival> compete(const Member& member,
                               const TransferTarget& target,
                               double estimate_s,
@@ -220,8 +220,8 @@ class Experiment {
     return rival;
   }
 
-  /// The trials that a search needs to come to where the cold one ended, when it begins with the
-  /// schedules of the others.
+  /// Finds the trials that a search needs to come to where the cold search ended, if it begins with
+  /// the schedules of the others.
   Result<WarmStart> warm_start(const Member& member, const std::vector<TransferSource>& others) {
     WarmStart found{.cold_trials = member.target.tuned_trials};
     TRY_ASSIGN(const ModeModels models, make_models("pruner", options_.models));
@@ -251,7 +251,7 @@ class Experiment {
     return found;
   }
 
-  /// Records of a search that begins anew.
+  /// Opens the records of a search that begins anew.
   Result<RecordWriter> fresh_writer(const std::string& name) const {
     TRY_ASSIGN(const WorkDir dir, WorkDir::open(file("searches/" + name)));
     TRY(dir.set_aside());
@@ -260,7 +260,7 @@ class Experiment {
 
   const ExperimentOptions& options_;
   const ExperimentTools& tools_;
-  std::unique_ptr<Measurer> measurer_;  // of the member at hand
+  std::unique_ptr<Measurer> measurer_;  // measurer of the current member
   std::vector<Member> members_;
   std::vector<TransferTarget> targets_;
 };

@@ -13,7 +13,7 @@
 
 namespace pruner {
 
-/// A network with the schedules of one source, or of a pool.
+/// Holds the results of a network with the schedules of one source, or of a pool.
 struct TransferredNetwork {
   std::string source;
   int64_t trials = 0;
@@ -24,7 +24,7 @@ struct TransferredNetwork {
   friend bool operator==(const TransferredNetwork&, const TransferredNetwork&) = default;
 };
 
-/// A search that is given the time of the transfer, and then more until it is as good.
+/// Holds the results of a search that gets the transfer's time, and then more until it is as good.
 struct SearchRival {
   std::string mode;
   double equal_time_ms = 0;  // after the transfer's time, or its first stop beyond
@@ -36,11 +36,11 @@ struct SearchRival {
   friend bool operator==(const SearchRival&, const SearchRival&) = default;
 };
 
-/// A search that begins with the schedules of the others.
+/// Holds the results of a search that begins with the schedules of the other networks.
 struct WarmStart {
   int64_t cold_trials = 0;
   bool reached = false;
-  int64_t trials = 0;  // to it
+  int64_t trials = 0;  // trials until the cold search's result
   double seconds = 0;
 
   friend bool operator==(const WarmStart&, const WarmStart&) = default;
@@ -52,13 +52,13 @@ struct TransferTarget {
   int64_t tuned_trials = 0;
   double tuned_s = 0;
   std::vector<TransferredNetwork> one_to_one = {};  // a source each
-  size_t chosen = 0;                                // of them, by the heuristic
+  size_t chosen = 0;                                // index in one_to_one, by the heuristic
   TransferredNetwork pool = {};
   std::vector<SearchRival> rivals = {};
   WarmStart warm_start = {};
 
   const TransferredNetwork& transferred() const { return one_to_one[chosen]; }
-  /// Of the module that is kept: the untuned one where the transferred one is slower.
+  /// Returns the latency of the module that is kept: the untuned if the transferred is slower.
   double kept_ms(const TransferredNetwork& of) const { return std::min(of.latency_ms, untuned_ms); }
   /// (S - 1) / (Smax - 1) for a latency, S its speed-up over the untuned module. nullopt: tuning
   /// gains less than `least`.
@@ -67,21 +67,22 @@ struct TransferTarget {
   friend bool operator==(const TransferTarget&, const TransferTarget&) = default;
 };
 
-/// As of a transfer; `session` is of every search, its trials those of a network's own tuning.
+/// Extends a transfer's options. `session` is of every search; its trials are those of a network's
+/// own tuning.
 struct ExperimentOptions : TransferOptions {
   Target target;
-  int64_t stops = 30;  // at which a search is looked at before it is given up
+  int64_t stops = 30;  // looks at a search before it is given up
   bool minute_check =
       false;  // stops are a minute apart, as published; else half the transfer's time
 };
 
-/// What an experiment works with; all of it outlives the experiment.
+/// Holds the tools of an experiment; all tools outlive the experiment.
 struct ExperimentTools {
   std::function<Result<std::unique_ptr<Measurer>>(const Source& network)> make_measurer;
   const std::atomic<bool>& stop;
   std::function<void(const std::string& what, const Tuner& tuner, const RoundSummary& summary)>
       on_round;
-  /// A network was done, the last of `targets`.
+  /// `on_target` is called when a network is done, the last of `targets`.
   std::function<Result<Unit>(const std::vector<TransferTarget>& targets)> on_target;
 };
 

@@ -17,7 +17,7 @@ struct ShippedFile {
 };
 std::span<const ShippedFile> shipped_files();
 
-/// Those for the target's vectors: records/avx512.json, records/avx2.json; none for another.
+/// Returns the records for the target's vectors: records/avx512.json, records/avx2.json, or none.
 std::vector<Record> shipped_records(const Target& target);
 
 }  // namespace pruner

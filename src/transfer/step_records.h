@@ -13,16 +13,16 @@
 
 namespace pruner {
 
-/// What became of a file's records.
+/// Counts the outcomes of a file's records.
 struct SourceCounts {
   int64_t records = 0;
-  std::map<std::string, int64_t> elsewhere;  // of `records`: of another kind of device, by backend
-  int64_t failed = 0;                        // ... without a valid time
-  int64_t tasks = 0;                         // of the others
+  std::map<std::string, int64_t> elsewhere;  // records of another kind of device, by backend
+  int64_t failed = 0;                        // records without a valid time
+  int64_t tasks = 0;                         // tasks of the other records
   int64_t same = 0;                          // tasks whose best program is a candidate
-  int64_t nearest = 0;                       // ... whose best has a legal candidate near it
-  std::map<std::string, int64_t> changed;    // of `nearest`: what, and in how many
-  std::map<std::string, int64_t> unusable;   // why the others give none, and how many
+  int64_t nearest = 0;                       // tasks whose best has a legal candidate near it
+  std::map<std::string, int64_t> changed;    // changes in `nearest`, and in how many tasks
+  std::map<std::string, int64_t> unusable;   // reasons of the other tasks, and how many
 
   void add(const SourceCounts& part);
   /// "5056 records, 4487 failed; the best of 9 tasks: 0 as recorded, 9 as the nearest candidate
@@ -30,7 +30,7 @@ struct SourceCounts {
   std::string print() const;
 };
 
-/// The first word of a target text: "llvm", "cuda", "rocm".
+/// Returns the first word of a target text: "llvm", "cuda", "rocm".
 std::string backend_of(std::string_view target);
 /// Whether a record is of a device like the target: a CPU, or a GPU.
 bool same_kind(const Record& record, const Target& target);
@@ -40,11 +40,11 @@ class StepRecords {
   StepRecords(ansor::WorkloadTable& workloads, Target target)
       : workloads_(workloads), target_(std::move(target)) {}
 
-  /// Of each task the record of ours that its fastest usable one becomes.
+  /// Returns for each task the record of ours that its fastest usable record becomes.
   std::vector<Record> read(const std::vector<Record>& records, SourceCounts& counts);
 
  private:
-  /// An operator as our task, made once.
+  /// Holds an operator as our task, made once.
   struct OwnTask {
     Task task;
     Space space;
@@ -55,7 +55,7 @@ class StepRecords {
 
   ansor::WorkloadTable& workloads_;
   const Target target_;
-  std::map<std::string, std::unique_ptr<OwnTask>> tasks_;  // by text; null: no operator of ours
+  std::map<std::string, std::unique_ptr<OwnTask>> tasks_;  // keys: texts; null: no operator of ours
 };
 
 }  // namespace pruner

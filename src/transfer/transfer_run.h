@@ -16,21 +16,21 @@
 namespace pruner {
 
 struct TransferOptions {
-  SessionOptions session;      // whatever its policy is
-  LearnedModelOptions models;  // with weights: of a PaCM that ranks schedules; else the draft does
+  SessionOptions session;      // its policy is ignored
+  LearnedModelOptions models;  // with weights a PaCM ranks schedules, else the draft
   int64_t verify = 0;          // schedules of a task that are measured, the best ranked; 0: all
 };
 
-/// A network's module with what was transferred, beside the one with schedules that need no search.
+/// Holds the times of a network's transferred module and of its module without any search.
 struct KeptModule {
   double transferred_ms = 0, untuned_ms = 0;
-  double build_s = 0;  // with what was transferred
-  double check_s = 0;  // the other one, and the race
+  double build_s = 0;  // time to build the transferred module
+  double check_s = 0;  // time to build the other module, and of the race
 
   bool transferred() const { return transferred_ms <= untuned_ms; }
 };
 
-/// What a transfer works with; all of it outlives the run.
+/// Holds the tools of a transfer; all tools outlive the run.
 struct TransferTools {
   Measurer& measurer;
   const std::atomic<bool>& stop;
@@ -51,18 +51,18 @@ class TransferRun {
   const std::vector<TransferSource>& sources() const { return sources_; }
   const Offers& offers(const Task& task) const { return offers_.at(task.key); }
 
-  /// Seconds of the task's schedule that needs no search; nullopt: it was not measured.
+  /// Returns the seconds of the task's schedule that needs no search; nullopt if not measured.
   std::optional<double> untuned_s(const TunedTask& tuned) const;
-  /// The fastest of the task's transferred schedules; nullopt: none was valid.
+  /// Returns the fastest of the task's transferred schedules; nullopt if none was valid.
   std::optional<Trial> best_transferred(const TunedTask& tuned) const;
-  /// Builds the network at `path` with what was transferred and without, times the two in turns,
-  /// and keeps the faster one.
+  /// Builds the network at `path` with transferred schedules and without, times both modules in
+  /// turns, and keeps the faster one.
   Result<KeptModule> make_module(const Partition& partition,
                                  const Target& target,
                                  const std::string& path,
                                  int jobs) const;
-  /// Transfer-Tuning's own choice (reference.md, choice): any valid schedule of another task before
-  /// the task's own, which counts as a second.
+  /// Returns Transfer-Tuning's own choice (reference.md, choice): any valid schedule of another
+  /// task before the task's own, which counts as a second.
   ScheduleChoice published_choice() const;
 
  private:
@@ -72,7 +72,7 @@ class TransferRun {
 
   std::vector<TransferSource> sources_;
   ModeModels models_;
-  std::map<std::string, Offers> offers_;  // by task key
+  std::map<std::string, Offers> offers_;  // offers by task key
   std::unique_ptr<Session> session_;
 };
 

@@ -10,24 +10,24 @@ namespace pruner {
 
 namespace {
 
-// How often what led is measured again; the fastest counts, as noise only ever adds.
+// Leaders are measured again kFinalPasses times; the fastest time counts, as noise only adds.
 constexpr int kFinalPasses = 3;
-// ... once, where it was slower than this x the last mode's final time.
+// A leading candidate slower than this x the last mode's final time is measured again only once.
 constexpr double kNear = 1.2;
 
-/// A trial as its run saw it.
+/// Holds a trial as its run saw it.
 struct SeenTrial {
   size_t task;
   Candidate candidate;
   double cost_s;
-  double seconds;  // of the run, when its round had ended
-  bool led;        // the best of its task, then or at the end
+  double seconds;  // time of the run at the end of the trial's round
+  bool led;        // whether it was the best of its task, then or at the end
 };
 
-/// Times of candidates that were measured again, by task.
+/// `FinalTimes` holds the times of candidates that were measured again, by task.
 using FinalTimes = std::vector<std::unordered_map<Candidate, double, CandidateHash>>;
 
-/// A contestant's run of one seed. Its tuner refers to it: it stays where it is.
+/// Runs one seed of a contestant. The tuner refers to its entry, so the entry does not move.
 class Entry {
  public:
   static Result<std::unique_ptr<Entry>> make(std::span<const WeightedTask> tasks,
@@ -35,7 +35,7 @@ class Entry {
                                              const CompareOptions& options,
                                              const CompareTools& tools);
 
-  /// A round, unless the run has ended.
+  /// Does a round, unless the run has ended.
   Result<Unit> step() {
     if (ended()) return Unit{};
     TRY_ASSIGN(end_, tuner_->step());
@@ -44,7 +44,7 @@ class Entry {
   bool ended() const { return end_.has_value(); }
   const TunedTask& task(size_t index) const { return tuner_->tasks()[index]; }
 
-  /// What the run ends with joins those that led on the way.
+  /// Marks the best trials at the end, too, beside those that led on the way.
   void mark_last_leaders();
   bool led(size_t task, const Candidate& candidate) const {
     return std::ranges::any_of(trials_, [&](const SeenTrial& t) {
@@ -70,7 +70,7 @@ class Entry {
   std::optional<Tuner> tuner_;
   std::optional<TuneEnd> end_;
   std::vector<SeenTrial> trials_;
-  std::vector<double> leading_s_;  // by task
+  std::vector<double> leading_s_;  // best time so far of each task
 };
 
 Result<std::unique_ptr<Entry>> Entry::make(std::span<const WeightedTask> tasks,
@@ -123,8 +123,8 @@ void Entry::mark_last_leaders() {
   }
 }
 
-// A run that had ended at a trial would have looked again at what had led until then, and kept
-// the best of it.
+// A run that had ended at a trial would have measured again the trials that led until then, and
+// kept the best.
 TuningCurve Entry::curve(const FinalTimes& final_times) const {
   TuningCurve curve{.mode = contestant_.name,
                     .seed = seed_,
@@ -149,7 +149,7 @@ TuningCurve Entry::curve(const FinalTimes& final_times) const {
 
 using Entries = std::vector<std::unique_ptr<Entry>>;
 
-/// What led a task in any run, once each; with the best time that its run had of it.
+/// Returns the candidates that led a task in any run, once each, with the time that the run saw.
 std::vector<Trial> leaders(const Entries& entries, size_t task) {
   std::vector<Trial> found;
   CandidateSet seen;
@@ -162,7 +162,7 @@ std::vector<Trial> leaders(const Entries& entries, size_t task) {
   return found;
 }
 
-/// The final time of the mode that came last; kWorstCost when none is known.
+/// Returns the final time of the mode that came last; kWorstCost if none is known.
 double slowest_final_s(const Entries& entries, size_t task) {
   double slowest_s = 0;
   for (const auto& entry : entries) {

@@ -27,7 +27,7 @@ struct Contestant {
 Result<ModeModels> make_models(const Contestant& contestant);
 
 struct CompareOptions {
-  TuneOptions tune;  // of every mode, but for its name and its search
+  TuneOptions tune;  // options of every mode, but for its name and its search
   std::string work_dir;
 };
 
@@ -43,16 +43,16 @@ std::string compared_records(const std::string& work_dir, const std::string& mod
 /// Makes room for a run that begins anew: its records become *.json.1, or the next free number.
 Result<Unit> set_aside_records(const std::string& work_dir, const std::string& mode, uint64_t seed);
 
-/// What programs of several modes are built with.
+/// Holds the tools that programs of several modes are built with.
 struct BuildTools {
-  /// A measurer for each contestant, whose results are `later`.
+  /// Makes a measurer for each contestant, whose results are `later`.
   std::function<std::unique_ptr<Measurer>(const Contestant&)> measurer_of;
   const std::atomic<bool>& stop;
   std::function<void(const Contestant&, const Tuner&, const RoundSummary&)> on_round;
 };
 
-/// Proposes what each contestant would, one after the other; nothing is measured, so there is
-/// nothing to compare yet.
+/// Builds the programs that each contestant proposes, one contestant after the other. Nothing is
+/// measured, so there is nothing to compare yet.
 Result<Unit> build_modes(std::span<const WeightedTask> tasks,
                          std::span<const Contestant> contestants,
                          const CompareOptions& options,

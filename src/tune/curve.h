@@ -1,4 +1,4 @@
-// What one tuning run found, and when.
+// The latencies that one tuning run found over its time.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace pruner {
 
-/// The estimated total latency of the best schedules so far.
+/// Holds the estimated total latency of the best schedules so far.
 struct CurvePoint {
   int64_t trials = 0;
-  double seconds = 0;  // the run's own, when the round of this trial had ended
+  double seconds = 0;  // the run's own time at the end of the trial's round
   double latency_s = 0;
   friend bool operator==(const CurvePoint&, const CurvePoint&) = default;
 };
@@ -21,10 +21,10 @@ struct TuningCurve {
   std::string mode;
   uint64_t seed = 0;
   int64_t trials = 0;
-  double search_s = 0;  // all of the run's own time
+  double search_s = 0;  // the run's own time in all
   bool complete = false;
-  std::vector<CurvePoint> points;           // each of another latency than the one before
-  std::optional<double> end_to_end_s = {};  // the network's module with what was found, measured
+  std::vector<CurvePoint> points;           // points at which the latency changed
+  std::optional<double> end_to_end_s = {};  // measured time of the network's module
 
   /// nullopt: not every task has a valid trial.
   std::optional<double> final_s() const {

@@ -1,4 +1,4 @@
-// Records -> what they say of a task: its history, and the schedule to build it with.
+// Records -> a task's history, and the schedule to build the task with.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace pruner {
 /// record is an error that names it.
 Result<std::vector<Record>> read_intact_records(const std::string& path);
 
-/// The seconds that stand for a record; kWorstCost when the trial failed.
+/// Returns the seconds that stand for a record; kWorstCost if the trial failed.
 double recorded_cost_s(const Record& record);
 
 /// A task's history from its records, in their order: when candidates were measured again at the
@@ -36,25 +36,24 @@ class RecordedSchedules {
  public:
   RecordedSchedules(std::vector<Record> records, const Target& target);
 
-  /// The task's fastest recorded candidate; nullopt when there is none that this space knows. Where
-  /// `unknown` is given it takes in why records have no candidate here: a decision out of range,
-  /// say.
+  /// Returns the task's fastest recorded candidate; nullopt if this space knows none. If given,
+  /// `unknown` takes in why records have no candidate here, such as a decision out of range.
   std::optional<Candidate> best(const Task& task,
                                 const Space& space,
                                 Reasons* unknown = nullptr) const;
-  /// Seconds that the candidate was measured to take; nullopt: it was not.
+  /// Returns the measured seconds of the candidate; nullopt if it was not measured.
   std::optional<double> cost_s(const Task& task,
                                const Space& space,
                                const Candidate& candidate) const;
-  /// How many of its records are of this device, and how many of these are of the task; those of
+  /// Return how many records are of this device, and how many of these are of the task. Records of
   /// kShapesOrigin are not counted.
   int64_t of_device() const { return of_device_; }
   int64_t of_task(const Task& task) const;
 
  private:
   using ByKey = std::unordered_map<std::string, std::vector<Record>>;
-  ByKey by_key_;     // of this device
-  ByKey of_shapes_;  // ... of kShapesOrigin
+  ByKey by_key_;     // records of this device
+  ByKey of_shapes_;  // those of kShapesOrigin
   int64_t of_device_ = 0;
 };
 

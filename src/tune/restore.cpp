@@ -10,7 +10,7 @@ namespace pruner {
 
 namespace {
 
-/// One task's records while they are taken up.
+/// Holds one task's records while they are taken up.
 struct Restored {
   RecordedTrials trials;
   std::vector<Sample> samples;

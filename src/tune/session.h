@@ -16,12 +16,12 @@ struct SessionOptions {
   std::string work_dir;
   bool fresh = false;           // earlier records are set aside
   bool accept_foreign = false;  // go on in a folder of which no record can be used
-  // What run.json says of the run.
+  // Facts of the run for run.json.
   std::string command, version, input;
-  Json facts = Json::object();  // ... under "more": the mode, the shapes of the inputs
+  Json facts = Json::object();  // facts under "more": the mode, the inputs' shapes
 };
 
-/// What a session works with; all of it outlives the session.
+/// Holds the tools of a session; all tools outlive the session.
 struct SessionTools {
   Measurer& measurer;
   SearchModels models;
@@ -38,7 +38,7 @@ class Session {
                                                const SessionTools& tools);
 
   Result<TuneEnd> run();
-  /// After it: Tuner::measure_shapes().
+  /// Calls Tuner::measure_shapes(), after run().
   Result<Unit> measure_shapes(std::span<const ShapeTrials> trials);
   /// Adds to run.json what is found after the run.
   Result<Unit> note(const Json& facts);

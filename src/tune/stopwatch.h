@@ -32,7 +32,7 @@ class Stopwatch {
   double seconds() const { return earlier_s_ + (start_ ? seconds_since(*start_) : 0); }
 
  private:
-  std::optional<std::chrono::steady_clock::time_point> start_;  // of the lap that lives
+  std::optional<std::chrono::steady_clock::time_point> start_;  // begin of the lap that lives
   double earlier_s_ = 0;
 };
 

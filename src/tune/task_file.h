@@ -1,5 +1,5 @@
-// What a run tunes, in its work dir: records name tasks by a hash, this file says what is behind
-// it.
+// The file of a run's tasks in its work dir: records name tasks by a hash, and this file has the
+// tasks of the hashes.
 #pragma once
 
 #include <span>

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kHopelessTrials = 30;
 // The share of a limit that warm-up may take.
 constexpr double kWarmUpShare = 0.5;
-// How often a new leader is looked at again; timings that are too fast are rare.
+// A new leader is measured again so many times; timings that are too fast are rare.
 constexpr int kFinalPasses = 8;
 
 ScheduledTask scheduled(const WeightedTask& weighted) {
@@ -78,7 +78,7 @@ Tuner::Tuner(std::span<const WeightedTask> tasks,
   }
 }
 
-// What a task is offered: of other tasks, and the best of its own other shapes.
+// Returns the candidates offered to a task: those of other tasks, and the best of its other shapes.
 std::vector<Candidate> Tuner::offers_to(const TunedTask& task) const {
   std::vector<Candidate> offers = task.offered;
   for (const size_t other : task.other_shapes) {
@@ -172,7 +172,7 @@ int64_t Tuner::warm_up_size(size_t tasks_left) const {
   return std::max<int64_t>(1, static_cast<int64_t>(size));
 }
 
-// Those without a round yet; what costs most first, as not all of them may get one.
+// Returns the tasks without a round yet, the costliest first, since not all may get a round.
 std::vector<size_t> Tuner::cold_tasks() const {
   std::vector<size_t> cold;
   for (size_t i = 0; i < tasks_.size(); ++i) {
@@ -204,8 +204,8 @@ Result<std::optional<TuneEnd>> Tuner::step() {
   const bool another = round.has_value();
   if (another) measure_meanwhile(*std::move(round));
   if (!in_flight_.empty()) {
-    // One more than can be measured waits, so that nothing stands still while this one learns.
-    // What is learnt may have another round.
+    // One round more than can be measured waits, so that measuring goes on while the search learns.
+    // After learning, another round may be possible.
     if (std::ssize(in_flight_) > (another ? tools_.measurer.batches_at_once() : 0))
       TRY(conclude_meanwhile());
     return std::optional<TuneEnd>();

@@ -62,7 +62,7 @@ TEST_F(IndexPoolTest, CoversTwoSets) {
   EXPECT_EQ(hull(pool, {i, 2}, {i, 5}), (IndexSet{i, 5}));
   EXPECT_EQ(hull(pool, {i, 2}, {pool.add(i, 3), 2}), (IndexSet{i, 5}));
   EXPECT_EQ(hull(pool, {pool.add(i, 3), 2}, {i, 2}), (IndexSet{i, 5}));
-  EXPECT_EQ(hull(pool, {i, 0}, {j, 9}), (IndexSet{pool.constant(0), 12}));  // from the bounds
+  EXPECT_EQ(hull(pool, {i, 0}, {j, 9}), (IndexSet{pool.constant(0), 12}));  // bounds of i and j
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kProbeSeconds = 0.2;  // about, for each of the peaks
 
-/// nullopt: this device does not tell, or the module is too old to ask it.
+/// Times all kernels in a row; nullopt if this device does not tell, or the module is too old.
 std::optional<double> kernels_in_a_row_s(LoadedModule& module, std::span<const Tensor> inputs) {
   constexpr int kTimes = 21;
   const Result<double> seconds = module.time_kernels(inputs, kTimes);
@@ -37,7 +37,7 @@ std::optional<double> kernels_in_a_row_s(LoadedModule& module, std::span<const T
 Target with_units_of(std::span<const KernelTime> kernels, Target target) {
   target.dots = {};
   for (const KernelTime& kernel : kernels) {
-    // Whatever it is: it is measured.
+    // Any rate above 0 will do, since the probe measures the unit.
     const DotRateRow* unit = find_dot_rate(kernel.precision);
     if (unit != nullptr) target.dots.*unit->rate = 1;
     const TensorRateRow* cores = find_tensor_rate(kernel.precision);
@@ -46,8 +46,8 @@ Target with_units_of(std::span<const KernelTime> kernels, Target target) {
   return target;
 }
 
-/// On as many threads as the module ran, so that shares of the peaks mean something. Of a GPU only
-/// where its tensor cores are used: that is CUDA's.
+/// Measures the peaks on as many threads as the module ran, so that shares of the peaks mean
+/// something. A GPU's peaks are measured only if kernels use its tensor cores, which are CUDA's.
 Result<PeakRates> peaks_for(std::span<const KernelTime> kernels, int threads) {
   if (threads > 0) return probe_peaks(with_units_of(kernels, host_target(threads)), kProbeSeconds);
   const bool uses_tensor_cores = std::ranges::any_of(
@@ -57,7 +57,7 @@ Result<PeakRates> peaks_for(std::span<const KernelTime> kernels, int threads) {
   return probe_gpu_peaks(with_units_of(kernels, cuda), kProbeSeconds);
 }
 
-/// The file of the network that the peer runs; that of a built-in one is written into `folder`.
+/// Returns the file of the network that the peer runs; a built-in network is written into `folder`.
 Result<std::string> peer_model(const SourceOptions& what, const TemporaryFolder& folder) {
   if (!what.model_file.empty()) return what.model_file;
   TRY_ASSIGN(const Graph graph, read_network(what));
@@ -81,7 +81,7 @@ Result<Unit> check_alike(std::span<const TensorSpec> a,
   return Error("its ", what, " are ", words(b), ", those of the first ", words(a));
 }
 
-/// The module's times, and where others took turns with it, everybody's, the module first.
+/// Holds the module's times, and in a race the times of all racers, the module first.
 struct Timed {
   BenchResult result = {};
   std::vector<std::string> names = {};
@@ -91,7 +91,7 @@ struct Timed {
 struct Bench {
   std::string path;
   int threads = 0;        // 0: the number the module was tuned for
-  double min_time_s = 1;  // of the timed runs together
+  double min_time_s = 1;  // time of all timed runs together
   int runs = 0;           // 0: as many as take min_time_s
   int warm_up = BenchOptions().warm_up;
   std::string phase;  // empty: the first one
@@ -99,8 +99,8 @@ struct Bench {
   bool verify = false;
   std::string compared, peer;  // another module; "onnxruntime"
   std::string trace_file;
-  SourceOptions what;  // of --verify and --peer: what the module was made of
-  int jobs = 0;        // that compile it again
+  SourceOptions what;  // source of the module, for --verify and --peer
+  int jobs = 0;        // threads that compile the source again
 
   void add_to(CLI::App& app) {
     begin_group(app, OptionGroup::kInput);

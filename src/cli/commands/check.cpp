@@ -38,7 +38,7 @@ struct Check {
     Json json = {
         {"nodes", total}, {"unsupported", std::move(unsupported)}, {"found", survey.found}};
     if (bad > 0 && !survey.found.empty()) {
-      // By itself such a node can be an output only, but the whole network may have stages.
+      // A node that finds extents can only be an output by itself, but the network may have stages.
       const auto stages = cut_into_stages(import_from(what.model_file, options));
       json["stages"] = stages.ok() && stages->has_value();
       text += stages.ok() && *stages ? fmt::format("as a whole it is compiled, in {} stages\n",

@@ -29,7 +29,7 @@ namespace {
 
 constexpr int64_t kFirstRound = 2;  // candidates of each task, in every mode
 
-/// Takes up the seeds that the folder holds of this comparison; a seed that was cut short begins
+/// Takes up the seeds of this comparison that the folder holds; a seed that was cut short begins
 /// anew.
 Result<Unit> take_up(const std::string& work_dir, Comparison& comparison) {
   const std::string path = work_dir + "/comparison.json";
@@ -61,15 +61,15 @@ Result<Unit> write_reports(const WorkDir& dir, const ComparisonSet& set) {
   return write_file(dir.file("search_time.svg"), search_time_svg(set));
 }
 
-/// A network of the run, and what is known of it so far.
+/// Holds a network of the run, and its results so far.
 struct Member {
   SetMember named;
   bool network;          // else one operator
-  std::string work_dir;  // of this network: holds its reports and records
+  std::string work_dir;  // folder of this network's reports and records
   ComparedNetwork compared;
 };
 
-// What the folders hold of this comparison is taken up first, so that the same command goes on.
+// The seeds that the folders hold are taken up first, so that the same command goes on.
 class Compare {
  public:
   void add_to(CLI::App& app) {
@@ -109,8 +109,8 @@ class Compare {
     return std::views::iota(measure_.seed, measure_.seed + static_cast<uint64_t>(contest_.seeds));
   }
 
-  /// The programs of every mode and seed into one bundle. What they come to is compared by nobody:
-  /// the records that are measured of them say their mode.
+  /// Builds the programs of every mode and seed into one bundle. Nothing compares their times, but
+  /// each record that is measured of them says its mode.
   Result<int> build_only(const Invocation& call) {
     if (members_.size() > 1)
       return Error("--build-only: one network or operator goes into a bundle");
@@ -162,7 +162,7 @@ class Compare {
     return source;
   }
 
-  /// What is wrong with a network or with what its folder holds is said before any is measured.
+  /// Reads the networks and their folders, so that errors are reported before any measuring.
   Result<Unit> read_members() {
     TRY_ASSIGN(const std::vector<SetMember> networks, listed_networks(what_));
     for (const SetMember& named : networks) {
@@ -197,7 +197,7 @@ class Compare {
     return "cmp_" + (set.empty() ? "networks" : set);
   }
 
-  /// What a network's folder does not hold yet of each seed: its curves, and its modules' times.
+  /// Measures each seed's curves and its modules' times that a network's folder does not hold yet.
   Result<Unit> compare(Member& member) {
     Comparison& comparison = member.compared.comparison;
     TRY_ASSIGN(const WorkDir dir, WorkDir::open(member.work_dir));
@@ -231,7 +231,7 @@ class Compare {
     return Unit{};
   }
 
-  /// Of all networks, seeds and modes that no folder has yet.
+  /// Returns the trials of all networks, seeds and modes that no folder has yet.
   int64_t trials_to_do() const {
     int64_t runs = 0;
     for (const Member& member : members_)
@@ -276,8 +276,8 @@ class Compare {
     return compare_modes(source.tasks, contestants_, compare, {measurer, *interrupted_, on_round});
   }
 
-  /// The network with what each mode found, timed in turns; the modules are not kept, as the
-  /// records make them again.
+  /// Builds a module of the schedules that each mode found, and times the modules in turns. The
+  /// modules are not kept, since the records make them again.
   Result<Unit> measure_modules(const Source& source,
                                const WorkDir& dir,
                                uint64_t seed,
@@ -340,8 +340,8 @@ class Compare {
   EventOptions events_;
   std::unique_ptr<RunWatch> watch_;  // set when it runs
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  int64_t trials_done_ = 0, trials_to_do_ = 0;  // of this run, final looks apart
-  std::vector<Contestant> contestants_;  // the first is the one that the others are measured by
+  int64_t trials_done_ = 0, trials_to_do_ = 0;  // trials of this run without the re-measuring ones
+  std::vector<Contestant> contestants_;         // the others are compared with the first
   TuneOptions tune_;
   Target target_;
   std::vector<Member> members_;

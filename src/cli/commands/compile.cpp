@@ -36,8 +36,8 @@ Result<size_t> task_number(const std::string& text, size_t tasks) {
   return number;
 }
 
-/// What records are of, where it can be known: the run.json beside a file says what was tuned and
-/// its inputs; else a task's name has its shapes.
+/// Returns the network or tasks that records are of, if known. The run.json beside a file names the
+/// network and its inputs; else a task's name has its shapes.
 std::string origin_of(const std::vector<FileRecords>& files) {
   for (const FileRecords& file : files) {
     const std::string folder = std::filesystem::path(file.path).parent_path().string();
@@ -52,8 +52,8 @@ std::string origin_of(const std::vector<FileRecords>& files) {
   return "";
 }
 
-/// The best schedules of record files for the source's tasks; empty without any. No record of this
-/// device, or none of these tasks, is an error; some that are of others, a warning.
+/// Reads the best schedules for the source's tasks; empty without files. Errors: no record is of
+/// this device, or none is of these tasks. Some records of others are a warning.
 Result<RecordedSchedules> read_schedules(const std::vector<std::string>& named,
                                          int jobs,
                                          const Source& source,
@@ -98,12 +98,12 @@ Result<RecordedSchedules> read_schedules(const std::vector<std::string>& named,
   return schedules;
 }
 
-/// How many kernels took the schedule of a like task, or of their own, from records that were not
-/// given for them.
+/// Counts the kernels that took a schedule from records that were not given for them: of their own
+/// task, or of a like task.
 struct NearestCounts {
   std::atomic<int> same{0}, near{0};
 };
-/// Why records that were given are not used, from all threads.
+/// Collects, from all threads, why records that were given are not used.
 struct UnknownRecords {
   std::mutex mutex;
   Reasons reasons;
@@ -118,7 +118,7 @@ struct UnknownRecords {
                 entry.first);
   }
 };
-/// The best recorded ones. Both outlive the result.
+/// Chooses the best recorded schedules. `schedules` and `unknown` outlive the result.
 ScheduleChoice noted_choice(const RecordedSchedules& schedules, UnknownRecords& unknown) {
   return [&schedules, &unknown](const Task& task, const Space& space) {
     Reasons reasons;
@@ -129,7 +129,7 @@ ScheduleChoice noted_choice(const RecordedSchedules& schedules, UnknownRecords& 
   };
 }
 
-/// By `choice`, and by `nearest` where `choice` has nothing; both and `counts` outlive the result.
+/// Chooses by `choice`, else by `nearest`. `nearest` and `counts` outlive the result.
 ScheduleChoice or_nearest(ScheduleChoice choice,
                           const NearestSchedules& nearest,
                           NearestCounts& counts) {
@@ -143,7 +143,7 @@ ScheduleChoice or_nearest(ScheduleChoice choice,
   };
 }
 
-// Records of this device first, then like tasks', then the schedule that needs no search.
+// Takes schedules of this device's records, then of like tasks, then those that need no search.
 struct Compile {
   SourceOptions what;
   TargetOptions on;
@@ -153,7 +153,7 @@ struct Compile {
   int jobs = 0;
   int64_t trials = 0;
   OfferOptions offers;
-  bool no_shipped_records = false;  // no effect beside --pool
+  bool no_shipped_records = false;  // has no effect beside --pool
   bool verify = false, no_check = false;
   std::vector<std::string> records;
   ModuleFileOptions module;
@@ -193,7 +193,7 @@ struct Compile {
             "after-PASS: the program half way through lowering (after-loops: before any pass)");
   }
 
-  /// What tasks without a record take.
+  /// Reads the schedules that tasks without a record take.
   Result<NearestSchedules> read_nearest(const Source& source,
                                         const Target& target,
                                         bool quiet) const {
@@ -227,7 +227,7 @@ struct Compile {
     TRY(check_options());
     if (!module.file.empty()) TRY(module.check(module.file));
     SourceOptions named = what;
-    if (!print.empty()) named.task.clear();  // the number of a task of what is named
+    if (!print.empty()) named.task.clear();  // --task is the number of a task here
     TRY_ASSIGN(const Target target, read_target(on));
     TRY(check_one_operator(named));
     TRY_ASSIGN(Source source, read_source(named, target));
@@ -247,7 +247,7 @@ struct Compile {
       return kDone;
     }
     TRY(draw_constants(source, seed));
-    // A module that is to be verified takes its place when it is.
+    // A module that is to be verified takes its place once it is verified.
     std::optional<OutputFile> verified;
     if (verify) {
       TRY_ASSIGN(OutputFile opened, OutputFile::open(path));

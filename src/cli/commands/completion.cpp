@@ -24,7 +24,7 @@ std::vector<const CLI::App*> shown_commands(const CLI::App& app) {
   return commands;
 }
 
-// A name that an option or a command has, then the words that may follow a command.
+// Returns the words that may follow a command: the names of its subcommands and options.
 std::string words_of(const CLI::App& app) {
   std::string words;
   for (const CLI::App* command : shown_commands(app)) words += command->get_name() + " ";
@@ -71,7 +71,7 @@ std::string roff(const std::string& text) {
 }
 
 void add_options(const CLI::App& command, std::string& out) {
-  std::string group = "Options";  // of --help, which comes first
+  std::string group = "Options";  // group of --help, which comes first
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_group() != group) {
       group = option->get_group();
@@ -110,7 +110,7 @@ std::string manual(const CLI::App& root) {
          "user to mend; one line says what. 130: interrupted.\n";
 }
 
-// Shows what is made of the whole command line.
+// Shows the text that `text_of` makes of the whole command line.
 RunCommand show_all(const CLI::App& command, std::string (*text_of)(const CLI::App&)) {
   return [&command, text_of](const Invocation& call) -> Result<int> {
     const std::string text = text_of(root_of(command));

@@ -15,7 +15,7 @@ namespace {
 struct Collect {
   SourceOptions what;
   MeasurerOptions measure;
-  std::string forms, tasks;  // as given: a list, a regular expression
+  std::string forms, tasks;  // texts as given: a list, a regular expression
   double eps_greedy = -1;    // < 0: not given
   CollectOptions collect;
 
@@ -38,7 +38,7 @@ struct Collect {
                  {FileKind::kJson, FileKind::kPacked, FileKind::kText});
   }
 
-  /// What of the options needs to be read.
+  /// Checks the options, and reads those that are texts.
   Result<Unit> read_options() {
     if (collect.file.empty())
       return Error("dataset collect: no file to write is named; give one with -o FILE");

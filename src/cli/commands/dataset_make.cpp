@@ -15,7 +15,7 @@ namespace pruner {
 
 namespace {
 
-/// DAGs of --op, or of a network's tasks, cut for CPUs and for GPUs.
+/// Adds the DAGs of --op, or of a network's tasks, cut for CPUs and for GPUs.
 Result<Unit> add_tasks(const SourceOptions& what, RecordedPrograms& programs) {
   TRY(check_options(what));
   if (!what.named()) return Unit{};
@@ -142,7 +142,7 @@ struct Make {
                  {FileKind::kOther, FileKind::kPacked, FileKind::kJson});
   }
 
-  /// What of the options needs to be read.
+  /// Checks the options, and reads those that are texts.
   Result<Unit> read_options() {
     if (make.records.empty())
       return Error("dataset make: no records are named; e.g. --records 'k80/*.json*'");
@@ -176,7 +176,7 @@ struct Make {
       TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(dags));
       for (const RecordPath& file : files) {
         const Result<Unit> added = workloads.add_file(file.path);
-        // In a folder there may be other files; one that is named has to be one of DAGs.
+        // A folder may hold other files; a file that is named must be a file of DAGs.
         if (!added.ok() && file.named) return added.error();
         TRY(without.add_file(file.path));
         TRY(only.add_file(file.path));
@@ -187,7 +187,7 @@ struct Make {
     warn_of_unnamed("--preset", only);
     LiveView live(stderr, call.quiet);
     const auto on_progress = [&](int64_t files, int64_t all, int64_t records) {
-      // Elsewhere each would be a line of its own.
+      // Without a terminal each report would be a line of its own.
       if (!live.terminal()) return;
       live.say(fmt::format("{} of {} files, {} records", files, all, records));
     };

@@ -18,8 +18,8 @@ namespace pruner {
 
 namespace {
 
-/// What this machine has: its CPU, and the first device of each kind, which `--target cuda` and
-/// `--target opencl` mean.
+/// Returns the devices of this machine: its CPU, and the first device of each kind, which `--target
+/// cuda` and `--target opencl` mean.
 std::vector<Target> devices_here() {
   std::vector<Target> here = {host_target(0)};
   for (const BackendRow& row : kBackends) {

@@ -22,8 +22,8 @@ namespace {
 struct Finding {
   std::string part;
   bool found = false;
-  std::string text;        // what it is, or what is wrong
-  std::string gives = {};  // of a missing one
+  std::string text;        // description of the part, or the fault
+  std::string gives = {};  // benefit of a missing part
 };
 
 Finding finding(std::string part, const Result<Unit>& found, std::string text, std::string gives) {
@@ -55,7 +55,7 @@ Finding cpu(const Target& host) {
                       bytes_text(host.l3_bytes))};
 }
 
-// What multiplies numbers of 16 and 8 bits.
+// Finds the units that multiply numbers of 16 and 8 bits.
 Finding units(const Target& host) {
   std::string names;
   for (const DotRateRow& row : kDotRates) {

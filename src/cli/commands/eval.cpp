@@ -67,12 +67,12 @@ struct Eval {
   Result<int> run(const Invocation& call) const;
 };
 
-/// What is judged.
+/// Holds the subject that is judged: a draft, chance or a model.
 struct Subject {
   std::string name;  // "draft", "random", or the model's file
   bool draft = false;
-  Penalties penalties = {};             // that the draft counts
-  std::unique_ptr<LearnedModel> model;  // else null
+  Penalties penalties = {};             // penalties that the draft counts
+  std::unique_ptr<LearnedModel> model;  // null for a draft and for chance
   std::optional<TrainedOn> trained_on = {};
 };
 
@@ -89,7 +89,7 @@ Result<Subject> read_draft(const std::string& name) {
   return subject;
 }
 
-// With --load-model the name has no say, but that of a draft is refused.
+// With --load-model the name of --model has no effect, but the name of a draft is refused.
 Result<Subject> read_subject(const Eval& options) {
   const std::string& name = options.model_name;
   const bool draft = name == "draft" || name.starts_with("draft-without-");
@@ -135,7 +135,7 @@ struct Programs {
   std::vector<float> scores;
 };
 
-/// The draft of a CPU has one form, of the record's own target; TVM's records have none.
+/// Checks a CPU's draft: it has one form, with the record's target; TVM's records have no draft.
 Result<Unit> check_cpu_draft(const Eval& options, const Programs& programs) {
   if (options.draft.form != "" && options.draft.form != "ours")
     return Error("--psa-form ", options.draft.form, " is of GPUs, and the records are of a CPU");

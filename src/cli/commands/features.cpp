@@ -24,15 +24,15 @@ namespace pruner {
 
 namespace {
 
-/// Of the draft, and whose it is: "cpu", or a form.
+/// Holds the score of a draft, and the draft's name: "cpu", or a form.
 struct DraftScore {
   std::optional<double> score;  // 1/ms; nullopt: there is no draft of such programs
   std::string form;
 };
 
-/// What scores a program, as the options say.
+/// Scores programs as the options say.
 struct Scoring {
-  std::optional<Gpu> gpu;  // nullopt: each record's own
+  std::optional<Gpu> gpu;  // GPU of --psa; nullopt: each record's own
   DraftForm form = DraftForm::kOurs;
   std::unique_ptr<LearnedModel> model;  // null without --load-model
   std::unique_ptr<std::mutex> scoring = std::make_unique<std::mutex>();  // held while it scores
@@ -46,7 +46,7 @@ struct Scoring {
     return {pruner::draft_score(program.statements, numbers, form),
             std::string(draft_form_name(form))};
   }
-  /// The score of --load-model; null without one, and where it gives no number.
+  /// Returns the score of --load-model's model; null without a model, or if the score is no number.
   Json model_score(const ProgramFeatures& program) const {
     if (model == nullptr) return {};
     const std::lock_guard lock(*scoring);
@@ -71,7 +71,7 @@ ProgramFeatures features_of(const RecordedProgram& program, bool compat) {
   return f;
 }
 
-/// What TLP sees: its rows, without those that fill up the matrix.
+/// Returns the rows that TLP sees, without those that fill up the matrix.
 Json primitive_rows(const RecordedProgram& program) {
   const PrimitiveForm form = program.is_gpu() ? kGpuPrimitives : kCpuPrimitives;
   Json rows = Json::array();
@@ -83,7 +83,7 @@ Json primitive_rows(const RecordedProgram& program) {
   return rows;
 }
 
-/// A program with what was measured of it.
+/// Holds a program, its draft score and its measured time.
 struct Measured {
   RecordedProgram program;
   DraftScore draft;
@@ -162,11 +162,11 @@ std::string table(const std::string& where,
   return text;
 }
 
-/// What is shown of one line of a file: of a program, or why it is none.
+/// Holds the text that is shown for one line of a file: about a program, or why the line is none.
 struct Shown {
   std::string text;
   bool program = false;
-  std::string where = {}, task = {};   // of a program: its file and line, its workload
+  std::string where = {}, task = {};   // a program's file and line, and workload
   std::optional<double> seconds = {};  // measured; nullopt: the trial failed
   std::optional<double> score = {};    // the draft's
 };
@@ -176,7 +176,7 @@ bool faster(const Shown& a, const Shown& b) {
   return a.seconds.value_or(kWorstCost) < b.seconds.value_or(kWorstCost);
 }
 
-/// How the draft's favourite of one task did, where there are several with both numbers.
+/// Tells how the draft's favourite (with a score and a time) did, if all programs are of one task.
 std::string favourite_text(std::span<const Shown> programs, double fastest_s) {
   const Shown* favourite = nullptr;
   for (const Shown& program : programs) {
@@ -231,7 +231,7 @@ constexpr int64_t kLinesAtOnce = 64;
 struct Features {
   RecordedOptions recorded;
   std::string load_model;
-  bool compat = false;  // as the reference has it on CPUs: no data flow
+  bool compat = false;  // no data flow on CPUs, as in the reference
   int64_t top = 0;      // the fastest so many; 0: all
 
   void add_to(CLI::App& app) {
@@ -256,7 +256,7 @@ struct Features {
     int64_t others = 0;
     for (const RecordPath& file : files) {
       TRY_ASSIGN(std::vector<Shown> lines, read(file, programs, scoring, call.json));
-      // In the order of the file, whatever thread read them.
+      // Lines are printed in the order of the file, whatever thread read them.
       for (Shown& line : lines) {
         if (!line.program || top == 0)
           fmt::print(line.program ? stdout : stderr, "{}", std::exchange(line.text, ""));
@@ -277,7 +277,7 @@ struct Features {
     for (size_t i = static_cast<size_t>(top); i < found.size(); ++i) found[i].text.clear();
   }
 
-  /// What is shown of each line of a file; nothing of one in a folder that holds no records.
+  /// Returns each line's text; nothing if the file was found in a folder and holds no records.
   Result<std::vector<Shown>> read(const RecordPath& file,
                                   RecordedPrograms& programs,
                                   const Scoring& scoring,

@@ -167,7 +167,7 @@ Result<Target> take_cores(const std::string& device) {
   return parse_target("llvm", cpu_budget().threads);
 }
 
-/// What a worker measures on: cores, or "cuda:1", whose number is `gpu`.
+/// Returns the target that a worker measures on: cores, or "cuda:1", whose number is `gpu`.
 Result<Target> take_device(const std::string& device, int& gpu) {
   const size_t colon = device.find(':');
   const std::string backend = device.substr(0, colon);
@@ -207,7 +207,7 @@ struct Worker {
         .help("with --role run: file of the public keys of those whose code is run");
   }
 
-  /// Errors: what the role needs and was not given.
+  /// Returns the options of the worker's role. Errors: an option that the role needs is not given.
   Result<FleetWorkerOptions> role_options(const Target& target) const {
     FleetWorkerOptions options;
     TRY_ASSIGN(options.role, parse_role(role));
@@ -260,7 +260,7 @@ struct Worker {
   }
 
  private:
-  // A key of a table and a part of subjects.
+  // Returns the worker's name, which is a key of a table and a part of subjects.
   std::string worker_name() const {
     char host[128] = {};
     gethostname(host, sizeof host - 1);

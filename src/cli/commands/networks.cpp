@@ -14,7 +14,7 @@ Result<int> list_networks(const Invocation& call) {
 }
 
 struct Export {
-  SourceOptions what;  // of which a built-in network takes the name and the sizes
+  SourceOptions what;  // a built-in network's name and sizes only
   std::string out_file;
 
   void add_to(CLI::App& app) {

@@ -25,7 +25,7 @@ Tensor sample_of(const Tensor& all, const TensorSpec& spec, int64_t number) {
   return sample;
 }
 
-// How many samples of an input an array holds.
+// Returns how many samples of an input an array holds.
 Result<int64_t> count_samples(const TensorSpec& spec, const Tensor& all) {
   const std::vector<int64_t>&shape = spec.shape, &found = all.shape();
   const bool fits = all.dtype() == spec.dtype && !shape.empty() && found.size() == shape.size() &&
@@ -102,7 +102,7 @@ struct Quantize {
     add_out_file(app, out_file, "the ONNX file to write", {FileKind::kOnnx});
   }
 
-  /// What each value lies between, over all samples.
+  /// Measures the range of each value over all samples.
   Result<std::vector<ValueRange>> measure(const Graph& graph,
                                           std::span<const ValueId> values,
                                           const Samples& samples) const {

@@ -22,7 +22,7 @@ Json milliseconds_json(std::optional<double> time_s) {
   return time_s ? Json(*time_s * 1e3) : Json();
 }
 
-// In UTC; 0: records that say no time.
+// Returns the day of a time in UTC; "-" if records say no time (0).
 std::string day(int64_t time) {
   return time == 0 ? "-" : fmt::format("{:%Y-%m-%d}", fmt::gmtime(static_cast<time_t>(time)));
 }

@@ -16,9 +16,9 @@ namespace pruner {
 namespace {
 
 constexpr const char* kPageExtension = ".html";
-constexpr int kWatchSeconds = 5;  // from one page of --watch to the next
+constexpr int kWatchSeconds = 5;  // time between two pages of --watch
 
-/// What -o makes, by the end of its name; a page is none of these.
+/// Holds a form that -o makes, chosen by the extension of the file; a page is none of these forms.
 struct ReportForm {
   std::string_view extension;
   std::string (*print)(const Comparison& comparison);
@@ -40,7 +40,7 @@ Result<const ReportForm*> find_form(const std::string& path) {
   return Error("-o ", path, ": the name says the form; end it in one of ", known);
 }
 
-/// What runs leave in their folders, and reports are made of.
+/// `kOfRuns` lists the files that runs leave in their folders, and reports are made of.
 constexpr std::string_view kOfRuns[] = {"records.json",
                                         "run.json",
                                         "tasks.json",
@@ -50,7 +50,7 @@ constexpr std::string_view kOfRuns[] = {"records.json",
                                         "comparison.txt",
                                         "curves.tsv"};
 
-/// An error where a report would replace a file that a run has left in its folder.
+/// Returns an error if a report would replace a file that a run has left in its folder.
 Result<Unit> check_no_file_of(const std::vector<std::string>& runs, const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code code;
@@ -95,7 +95,7 @@ struct Report {
     add_jobs(app, jobs);
   }
 
-  /// Until the run has ended with --watch, which Ctrl-C ends before: a page is written whole.
+  /// Writes the page whole; with --watch again and again, until the run has ended or Ctrl-C.
   Result<int> write_page(const Invocation& call) const {
     RunPageOptions options{.refresh_s = watch ? kWatchSeconds : 0, .jobs = jobs};
     for (const std::string& text : peers) {

@@ -14,7 +14,7 @@ namespace pruner {
 
 namespace {
 
-/// Inputs of --fill.
+/// Makes the inputs of --fill.
 Result<std::vector<Tensor>> filled_inputs(std::span<const TensorSpec> specs,
                                           const std::string& fill,
                                           uint64_t seed) {
@@ -53,7 +53,7 @@ struct Run {
   std::string path, inputs_file, outputs_file, fill, trace_file;
   int threads = 0;                // 0: the number the module was tuned for
   std::string phase;              // empty: the first one
-  std::vector<std::string> dims;  // of --fill, where the module has several shapes
+  std::vector<std::string> dims;  // extents of --fill, if the module has several shapes
   int64_t top = 0;                // values shown of each row
   uint64_t seed = 0;
 
@@ -92,7 +92,7 @@ struct Run {
     return Unit{};
   }
 
-  /// Of a module of several shapes, what a file holds says the shape.
+  /// Reads or fills the inputs. Arrays of a file decide the shape if the module has several.
   Result<std::vector<Tensor>> read_inputs(const LoadedModule& module, int number) const {
     std::vector<TensorSpec> specs = module.inputs(number);
     if (!fill.empty()) {

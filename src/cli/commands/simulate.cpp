@@ -20,7 +20,7 @@ namespace pruner {
 
 namespace {
 
-// The log; all its GPU programs have the draft score of --psa's GPU, without it of an A100.
+// Reads the log. Its GPU programs have draft scores of --psa's GPU, without --psa of an A100.
 Result<ProgramPool> read_pool(const RecordedOptions& options) {
   TRY_ASSIGN(const std::vector<RecordPath> files,
              read_record_paths(options.records, "simulate --records"));
@@ -62,7 +62,7 @@ struct Simulate {
   ContestOptions contest{.modes = "pam", .weights = {}};
   ModeOptions mode;
   int64_t trials = kDefaultTrials;
-  uint64_t first_seed = 0;  // of contest.seeds runs
+  uint64_t first_seed = 0;  // first of contest.seeds seeds
   std::string work_dir;
 
   void add_to(CLI::App& app) {
@@ -123,7 +123,7 @@ struct Simulate {
         simulation.seed = seed;
         TRY_ASSIGN(TuningCurve curve, simulate(pool, simulation));
         runs.comparison.curves.push_back(std::move(curve));
-        TRY(write_reports(work_dir, runs));  // what is done so far
+        TRY(write_reports(work_dir, runs));  // reports of the runs so far
       }
     }
     live.finish();

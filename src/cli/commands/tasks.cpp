@@ -22,8 +22,8 @@ struct Tasks {
   SourceOptions what;
   TargetOptions on;
   std::string annotated;             // the file to write
-  std::vector<std::string> records;  // of --annotate
-  int jobs = 0;                      // that read them
+  std::vector<std::string> records;  // record files of --annotate
+  int jobs = 0;                      // threads that read the records
 
   void add_to(CLI::App& app) {
     what.add_to(app);
@@ -37,8 +37,8 @@ struct Tasks {
     add_jobs(app, jobs);
   }
 
-  /// The file of the network; that of a built-in one is written into `folder`. Its nodes are
-  /// numbered when it is read.
+  /// Returns the options of the network as a file; the file of a built-in network is written into
+  /// `folder`. Its nodes are numbered when the file is read.
   Result<SourceOptions> numbered_file(const TemporaryFolder& folder) const {
     SourceOptions file = what;
     if (what.model_file.empty()) {
@@ -56,7 +56,7 @@ struct Tasks {
     return file;
   }
 
-  /// The best seconds of each task in the records; the error says that they know none.
+  /// Returns the best seconds of each task in the records; an error if the records have none.
   Result<std::vector<std::optional<double>>> best_seconds(const Source& source,
                                                           const Target& target) const {
     std::vector<std::optional<double>> best_s(source.tasks.size());

@@ -22,7 +22,7 @@ namespace {
 
 Json milliseconds(std::optional<double> seconds) { return seconds ? Json(1e3 * *seconds) : Json(); }
 
-/// What became of one task.
+/// Returns the outcome of one task: its offers, trials, times and source.
 Json task_json(const TunedTask& tuned, const TransferRun& run) {
   const Task& task = tuned.task->task;
   const Offers& offers = run.offers(task);
@@ -102,13 +102,13 @@ Result<std::vector<TransferTarget>> take_up(const std::string& path) {
   return done;
 }
 
-// Without --experiment one network takes the schedules of a pool; with it each of a set of each.
+// One network takes a pool's schedules; with --experiment each network those of each other one.
 struct Transfer {
   SourceOptions what;
   MeasurerOptions measure;
   OfferOptions offers;
-  ExperimentOptions options;      // of which a transfer takes what it has
-  int64_t trials = 0, stops = 0;  // of --experiment; 0: not given
+  ExperimentOptions options;      // a transfer takes some of these
+  int64_t trials = 0, stops = 0;  // options of --experiment; 0: not given
   std::string experiment;
   ModuleFileOptions module_file;
   EventOptions events;
@@ -145,9 +145,9 @@ struct Transfer {
     events.add_to(app);
   }
 
-  /// `name`: of what is worked on.
+  /// Fills in the options that depend on the target and on the source `name`.
   void complete(const std::string& name, const Target& target, const Invocation& call) {
-    // The only one of the models' options that is the user's here.
+    // --load-model is the only option of the models that the user sets here.
     const std::string weights = options.models.load_model;
     options.models = measure.models(target);
     options.models.load_model = weights;
@@ -192,7 +192,7 @@ struct Transfer {
     return module_file.file.empty() ? Result<Unit>(Unit{}) : module_file.check(module_file.file);
   }
 
-  /// Where the module of a network goes.
+  /// Returns the path of a network's module.
   std::string module_path(const Source& source, const std::string& work_dir) const {
     return module_file.file.empty() ? work_dir + "/" + source.name + ".so" : module_file.file;
   }

@@ -36,7 +36,7 @@ namespace {
 
 constexpr double kProbeSeconds = 0.05;  // about, for each of this CPU's peaks
 
-// What --dry-run says; null: no such limit.
+// Returns the plan that --dry-run shows; null stands for a limit that is not set.
 Json dry_run(const Source& source,
              const Target& target,
              const TuneOptions& tune,
@@ -69,8 +69,8 @@ std::string print_dry_run(const Json& plan, const Source& source) {
       plan["work_dir"].get<std::string>());
 }
 
-/// The curve of the folder, earlier runs included, as a plot beside it; none before every task has
-/// a time.
+/// Draws the curve of the folder, earlier runs included, as a plot beside it; draws nothing before
+/// every task has a time.
 Result<Unit> draw_curve(const WorkDir& dir, const std::string& subject, const std::string& mode) {
   std::error_code code;
   if (!std::filesystem::exists(dir.curve(), code)) return Unit{};
@@ -85,8 +85,8 @@ Result<Unit> draw_curve(const WorkDir& dir, const std::string& subject, const st
   return write_file(dir.file("tuning_curve.svg"), curves_svg(run));
 }
 
-/// The page of the run, earlier ones of the folder included. It only reports: what it cannot tell
-/// is no reason to lose a run.
+/// Writes the page of the run, earlier runs of the folder included. A page that cannot be made is
+/// only a warning, since the page is no reason to lose a run.
 Result<Unit> write_page(const WorkDir& dir, int jobs) {
   KnownTasks known;
   const Result<RunPage> page = make_run_page({dir.path()}, {.jobs = jobs}, known);
@@ -95,7 +95,7 @@ Result<Unit> write_page(const WorkDir& dir, int jobs) {
   return Unit{};
 }
 
-// What the tasks' default schedules take together, by the draft.
+// Returns the seconds that the tasks' default schedules take together, by the draft.
 double drafted_s(const Source& source, const Target& target) {
   double sum = 0;
   for (const WeightedTask& weighted : source.tasks) {
@@ -106,7 +106,7 @@ double drafted_s(const Source& source, const Target& target) {
   return sum;
 }
 
-// What a float32 network would gain by bfloat16 on this target; empty: nothing, or it has it.
+// Says what bfloat16 would gain on this target; empty: nothing, or the network is not float32.
 std::string tell_precision(SourceOptions what, const Source& source, const Target& target) {
   if (what.precision != "f32" || !target.dots.bfloat16_gains()) return "";
   what.precision = "bf16";
@@ -120,7 +120,7 @@ std::string tell_precision(SourceOptions what, const Source& source, const Targe
       100 * share);
 }
 
-// What is there, of what a run leaves in its folder.
+// Returns the existing files among those that a run leaves in its folder.
 std::vector<std::string> written(const WorkDir& dir, const std::string& module) {
   std::vector<std::string> files;
   std::error_code code;
@@ -133,17 +133,17 @@ std::vector<std::string> written(const WorkDir& dir, const std::string& module) 
   return files;
 }
 
-// Session does the work; what is here reads options and shows results.
+// Session does the work; the code here reads options and shows results.
 struct Tune {
   SourceOptions what;
   MeasurerOptions measure;
   ContestantOptions contestant;
   ExplorerOptions explorer;
   OfferOptions offers;
-  std::string budget;                                   // as given; empty: no limit of time
+  std::string budget;                                   // text as given; empty: no limit of time
   int64_t early_stopping = 0, task_early_stopping = 0;  // trials without gain; 0: never
   bool fresh = false, continue_tuning = false, only_plan = false;
-  std::string denormals = kDenormalsDefault;  // of the module; trials flush
+  std::string denormals = kDenormalsDefault;  // value for the module; trials flush denormals
   ModuleFileOptions module_file;
   std::string trace_file;
   EventOptions events;
@@ -179,7 +179,7 @@ struct Tune {
 
   Result<TuneOptions> tune_options(const Target& target, const Contestant& mode) const {
     const bool elsewhere = !row_of(target.backend).on_host || measure.fleet.given() ||
-                           measure.build_only();  // is measured
+                           measure.build_only();  // programs are not measured on this CPU
     TuneOptions tune{.early_stopping = early_stopping,
                      .task_early_stopping = task_early_stopping,
                      .measured_at_once = measure.build_only() ? kBuiltAtOnce
@@ -192,7 +192,7 @@ struct Tune {
                      .policy = mode.mode.policy,
                      .mode = mode.name};
     TRY_ASSIGN(tune.budget_s, parse_budget_s(budget));
-    // With a budget alone trials have no limit.
+    // Trials have no limit if only a budget is given.
     if (explorer.trials > 0 || budget.empty()) {
       tune.trials = explorer.trials > 0 ? explorer.trials : kDefaultTrials;
     }
@@ -207,30 +207,30 @@ struct Tune {
     Session& session;
     TuneEnd end;
     CoreTime busy;
-    bool measured;  // anything
+    bool measured;  // whether any round was measured
     RunWatch& watch;
   };
 
-  /// The file of the module, if there is to be one.
+  /// Returns the path of the module; empty if the run makes none.
   std::string module_of(const Finished& run) const {
     const bool unwanted = run.end == TuneEnd::kInterrupted || run.session.tuner().all_failed();
     return unwanted ? "" : module_path(run.source, run.session.dir().path());
   }
 
-  /// Where the module of a source goes; empty: none is made, as for an operator without -o.
+  /// Returns the path of a source's module; empty if none is made, as for an operator without -o.
   std::string module_path(const Source& source, const std::string& work_dir) const {
     if (!module_file.file.empty()) return module_file.file;
     return source.network ? work_dir + "/" + source.name + ".so" : "";
   }
 
-  /// The shape that a module of several is timed at.
+  /// Returns the shape at which a module of several shapes is timed.
   static std::string print_greatest(const std::vector<Symbol>& symbols) {
     return print(symbols, box_of(symbols).max);
   }
 
-  /// What there is of schedules at the shapes of a range, measured as far as it decides which of
-  /// them a kernel is made of: twice, as what is measured first may leave others in front; no more
-  /// trials than the search had.
+  /// Returns the times of schedules at the shapes of a range, measured as far as they
+  /// decide of which schedule a kernel is made. It measures twice, since the first times may leave
+  /// other schedules in front. It takes no more trials than the search had.
   Result<RecordedSchedules> shape_times(const Finished& run,
                                         const ScheduleChoice& choice,
                                         ModuleOptions options) const {
@@ -286,14 +286,14 @@ struct Tune {
                        print_network(run.source.name, input_shapes(run.source.partition())),
                        time.mean_ms,
                        time.std_ms,
-                       // Of several shapes it adds up all that were tuned.
+                       // The estimate of several shapes adds up all tuned shapes.
                        run.source.phases.front().ranges != nullptr
                            ? fmt::format("That is at {}\n", print_greatest(module.symbols()))
                            : explain_estimate(estimated_ms, time.mean_ms, time.std_ms, time.busy),
                        tell_precision(what, run.source, run.target));
   }
 
-  /// How good it is, what was written, and what to do next.
+  /// Says how good the result is, what was written, and what to do next.
   Result<std::string> closing(const Finished& run,
                               const std::string& module,
                               const Invocation& call) const {
@@ -325,7 +325,7 @@ struct Tune {
     return fmt::format("pruner compile {} --records {} -o NAME.so", subject, records);
   }
 
-  /// What the search came to: tables, a plot, and a network's module with its time.
+  /// Shows the results of the search: tables, a plot, and a network's module with its time.
   Result<int> finish(const Invocation& call, const Finished& run) const {
     Session& session = run.session;
     const Tuner& tuner = session.tuner();
@@ -390,8 +390,8 @@ struct Tune {
                                source.tasks.size())};
   }
 
-  /// Of this machine, or of a fleet: then the run in the work dir goes on, with what workers have
-  /// measured for it meanwhile.
+  /// Makes the measurer of this machine or of a fleet. With a fleet, the run in the work dir goes
+  /// on with the results that workers have measured for it meanwhile.
   Result<std::unique_ptr<Measurer>> measurer_of(const Source& source,
                                                 const Target& target,
                                                 const TuneOptions& tune,
@@ -408,7 +408,7 @@ struct Tune {
     return std::unique_ptr<Measurer>(std::move(fleet));
   }
 
-  /// What is searched, once it was read; the schedules of --pool are offered to `tune`.
+  /// Holds what a search works on. read_problem() offers the schedules of --pool to `tune`.
   struct Problem {
     Source source;
     ModeModels models;
@@ -433,7 +433,7 @@ struct Tune {
     return problem;
   }
 
-  /// What there is to do, before it is done.
+  /// Reports what there is to do, before the search begins.
   void tell_start(RunWatch& watch,
                   const Invocation& call,
                   const Source& source,
@@ -455,8 +455,8 @@ struct Tune {
                             plan["round_size"].get<int64_t>()));
   }
 
-  /// Options that would have no effect are refused, and what a module may not replace is said
-  /// before anything is read.
+  /// Refuses options that would have no effect, and a file that the module may not replace, before
+  /// anything is read.
   Result<Unit> check_options() const {
     TRY(check_offers(offers));
     if (fresh && continue_tuning)

@@ -1,4 +1,4 @@
-// What CUDA C and OpenCL C spell differently: a dialect is a struct of strings.
+// Spellings that differ between CUDA C and OpenCL C: a dialect is a struct of strings.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,25 @@ namespace pruner {
 struct Dialect {
   const char* name;
   const char* kernel;         // begins a kernel, with the number of threads of a block
-  const char* warp_kernel;    // begins one of instructions on matrices
+  const char* warp_kernel;    // begins a kernel of instructions on matrices
   const char* function;       // begins any other function
-  const char* global;         // of pointers to arguments and workspace
-  const char* shared;         // of pointers to shared memory
-  const char* shared_array;   // begins the declaration of one
-  const char* aligned_array;  // ends it
+  const char* global;         // address space of pointers to arguments and workspace
+  const char* shared;         // address space of pointers to shared memory
+  const char* shared_array;   // begins the declaration of an array in shared memory
+  const char* aligned_array;  // ends the declaration of an array in shared memory
   int64_t most_declared;      // bytes of shared memory that a kernel may declare
   const char* restricted;
   const char* block;                 // the block's number
-  const char* thread;                // the thread's, in its block
-  const char* barrier;               // for what is written to shared memory
-  const char* barrier_global;        // for what is written to global memory, too
+  const char* thread;                // the thread's number in its block
+  const char* barrier;               // orders writes to shared memory
+  const char* barrier_global;        // orders writes to shared and global memory
   const char *int64, *suffix64;      // 64-bit integers, and the end of their immediates
-  const char *uint64, *uint32;       // without a sign
+  const char *uint64, *uint32;       // integers without a sign
   const char *int8, *byte, *bits16;  // a signed byte, one without a sign, a narrow float in memory
   const char* vector_type;           // with the name, the element's type, the lanes and the bytes
   bool vector_members;               // whether vector_type lists the lanes s0, s1, ...
   const char *infinity, *nan;
-  const char *as_float, *as_int;  // the same bits as the other type
+  const char *as_float, *as_int;  // functions that give the same bits as the other type
   const char *as_double, *as_long;
   const char *half_to_float, *float_to_half;  // functions of these names
   const char* math_suffix;                    // ends the names of C's functions of floats
@@ -91,7 +91,7 @@ inline constexpr Dialect kOpenClC = {
     .shared = "__local ",
     .shared_array = "__local ",
     .aligned_array = " __attribute__((aligned(16)))",
-    .most_declared = INT64_MAX,  // as much as there is
+    .most_declared = INT64_MAX,  // all the shared memory that there is
     .restricted = " restrict",
     .block = "get_group_id(0)",
     .thread = "get_local_id(0)",

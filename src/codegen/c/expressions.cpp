@@ -219,14 +219,14 @@ CPrinter::Text CPrinter::division(BinaryOp op, const Expr& a, const Expr& b, boo
 
 // -- The rest.
 
-// What our function is called that makes one kind of float of another, or rounds to a narrow one.
+// Returns the name of our function that converts between kinds of float or rounds to `narrow`.
 std::string CPrinter::float_function(const char* form, DType narrow) {
   const std::string name =
       fmt::format(fmt::runtime(form), is_upper_float32(narrow) ? "bf16" : "half");
   return *functions_.insert(name).first;
 }
 
-// As truncate_to(): C says nothing of what its type does not hold.
+// Truncates as truncate_to() does: C leaves the cast of a value that its type does not hold open.
 CPrinter::Text CPrinter::truncated_text(const Expr& value, DType to) {
   const char* function = truncates_in_64_bits(to) ? "truncated64" : "truncated";
   functions_.insert(function);
@@ -304,7 +304,7 @@ CPrinter::Text CPrinter::call_text(const Call& n) {
   return {math_function(n.function, n.args[0]->dtype) + "(" + args + ")", kAtom};
 }
 
-// What a load reads, as it is in memory.
+// Returns the element that a load reads, with its type in memory.
 std::string CPrinter::loaded_text(const Expr& e, const Load& n) {
   const auto at_hand = loaded_.find(&*e);
   if (at_hand == loaded_.end()) return element(n.tensor, n.indices);

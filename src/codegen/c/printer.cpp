@@ -46,7 +46,7 @@ constexpr FunctionRow kFunctions[] = {
      "  const float a = x * -0.70710677f;\n"
      "  const float rest = FUSED(x, -0.70710677f, -a) - x * 1.2101617e-8f;\n"
      "  return 0.5f * ERFC(a) - 0.56418958f * EXP(-a * a) * rest;\n}\n"},
-    // What the type does not hold, NaN too, is its least number.
+    // A value that the type does not hold, NaN too, becomes the type's least number.
     {"truncated",
      " int truncated(float x) {\n"
      "  return x >= -2147483648.0f && x < 2147483648.0f ? (int)x : -2147483647 - 1;\n}\n"},
@@ -135,7 +135,7 @@ std::string CPrinter::source(const std::string& symbol) {
       plan_launches(program_, symbol, dialect_.most_declared);
   const std::vector<const For*> loops = launches(program_);
   for (size_t i = 0; i < loops.size(); ++i) kernel(*loops[i], plan[i]);
-  // What the kernels turned out to use stands before them.
+  // The types and functions that the kernels turned out to use stand before the kernels.
   std::string head;
   const std::string exp = math_function(Intrinsic::kExp, DType::kFloat32);
   const std::string fmod = std::string("fmod") + dialect_.math_suffix;
@@ -185,7 +185,7 @@ static bool contains(const Stmt& body) {
   return found;
 }
 
-// Of a loop's body: as many as compilers make unasked.
+// `kMostCopies` is the number of copies of a loop's body that compilers make unasked.
 static constexpr int64_t kMostCopies = 128;
 
 void CPrinter::kernel(const For& blocks, const Artifact::Launch& launch) {
@@ -304,7 +304,7 @@ void CPrinter::stmt(const Stmt& s) {
       });
 }
 
-// Copies of its statements that the unrolled loops in a body make, of those that have the most.
+// Returns how many copies the unrolled loops in `body` make of the statement copied most often.
 static int64_t copies_in(const Stmt& body) {
   int64_t most = 1;
   match(
@@ -323,8 +323,8 @@ static int64_t copies_in(const Stmt& body) {
   return most;
 }
 
-// What a compiler that unrolls a loop unasked makes of it has more at hand than there are
-// registers, if it is long: a pipeline of copies, or many copies of loops that are unrolled.
+// Returns the pragma of a loop. A long loop is a pipeline of copies, or many copies of unrolled
+// loops. If a compiler unrolls a long loop unasked, its values do not fit the registers.
 std::string CPrinter::unrolling(const For& n) const {
   if (n.kind == LoopKind::kUnroll || n.kind == LoopKind::kVectorize) return "#pragma unroll";
   if (n.kind != LoopKind::kSerial) return "";

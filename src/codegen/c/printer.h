@@ -24,8 +24,8 @@ class CPrinter {
   std::string source(const std::string& symbol);
 
  private:
-  /// Part of an expression; `precedence` as in tensor/scalar_ops.h, kAtom of what needs no
-  /// brackets.
+  /// Part of an expression; `precedence` is as in tensor/scalar_ops.h, or kAtom if the text needs
+  /// no brackets.
   struct Text {
     std::string text;
     int precedence;
@@ -107,22 +107,22 @@ class CPrinter {
   const Program& program_;
   const Dialect& dialect_;
   std::ostringstream out_;
-  int depth_ = 0;  // of blocks in braces: two spaces each
+  int depth_ = 0;  // nesting of blocks in braces: two spaces each
   Names names_;
   std::vector<std::string> buffers_, vars_;  // identifiers, by number of buffer and variable
-  std::vector<Range> ranges_;                // of each variable
-  std::vector<Expr> lets_;                   // by variable: its value, of those that are lets
-  std::vector<Expr> lane_;                   // by variable: the lane at hand of an expanded loop
-  VarId lane_var_;                           // of the vector loop that is being expanded
+  std::vector<Range> ranges_;                // range of each variable
+  std::vector<Expr> lets_;                   // value of each variable that is a let
+  std::vector<Expr> lane_;                   // current lane of an expanded loop, by variable
+  VarId lane_var_;                           // variable of the vector loop that is being expanded
   std::map<const ExprNode*, std::pair<std::string, int>> loaded_;  // vectors that are at hand
-  std::string dynamic_shared_;       // of this kernel: what its launch gives it; empty: nothing
-  int64_t shared_bytes_ = 0;         // of that, declared so far
+  std::string dynamic_shared_;       // name of shared memory from this kernel's launch; empty: none
+  int64_t shared_bytes_ = 0;         // bytes of dynamic_shared_ that are declared so far
   int64_t unrolled_ = 1;             // copies that the loops around make of what is printed
   bool global_fence_ = false;        // whether barriers of this kernel order global memory, too
   std::set<std::string> types_;      // vector types that are used, as declared
-  std::set<std::string> functions_;  // functions of ours that are
-  std::vector<std::string> warp_functions_;  // those of statements of warps, as defined
-  std::vector<bool> words_;  // by buffer: registers that such statements take by their 32 bits
+  std::set<std::string> functions_;  // functions of ours that are used
+  std::vector<std::string> warp_functions_;  // functions of statements of warps, as defined
+  std::vector<bool> words_;  // registers that statements of warps take by their 32 bits, by buffer
 };
 
 }  // namespace pruner

@@ -8,8 +8,8 @@
 
 namespace pruner {
 
-/// The source of a program that passes verify(), and has launches. Kernel i is `symbol`_i; it takes
-/// what plan_launches() says.
+/// Returns the source of a program that passes verify() and has launches. Kernel i is `symbol`_i;
+/// plan_launches() says which arguments a kernel takes.
 std::string print_source(const Program& program, const Dialect& dialect, const std::string& symbol);
 
 }  // namespace pruner

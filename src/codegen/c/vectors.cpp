@@ -123,7 +123,7 @@ void CPrinter::vector_stmt(const Stmt& s, int lanes) {
 }
 
 std::string CPrinter::vector_type(DType dtype, int lanes) {
-  // By DTypeKind: float, int, unsigned, bool, code; "f32x4" for four floats.
+  // One letter per DTypeKind: float, int, unsigned, bool, code; "f32x4" for four floats.
   const char kind = "fiubc"[static_cast<size_t>(row_of(dtype).kind)];
   const std::string type = fmt::format("{}{}x{}", kind, 8 * dtype_bytes(dtype), lanes);
   std::string members = "s0";

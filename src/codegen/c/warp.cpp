@@ -72,7 +72,7 @@ std::string load_matrix_function(const std::string& name, const LoadMatrix& n) {
       operands("=r", "to[{}]", n.matrices));
 }
 
-// Of 16 bytes past the L1 cache, which has no other use for what is read once.
+// A copy of 16 bytes bypasses the L1 cache (cg), which has no other use for data that is read once.
 std::string async_copy_function(const std::string& name, int64_t bytes) {
   return fmt::format(
       " void {0}(void* to, const void* from, int valid) {{\n"

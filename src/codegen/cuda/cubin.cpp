@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint16_t kCudaMachine = 190;  // ELF's EM_CUDA
 constexpr std::string_view kText = ".text.", kShared = ".nv.shared.";
-// Where it stands, each kernel's shared memory counts what the system keeps of it, too.
+// If this section exists, each kernel's shared memory includes the bytes that the system keeps.
 constexpr std::string_view kReserved = ".nv.shared.reserved.0";
 constexpr int64_t kReservedBytes = 1024;
 

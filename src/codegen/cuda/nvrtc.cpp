@@ -214,7 +214,7 @@ Result<std::string> compile_to_cubin(const std::string& source, const Target& ta
 
 Result<std::string> compile_to_ptx(const std::string& source, const Target& target) {
   TRY_ASSIGN(std::string arch, cuda_arch(target));
-  // For a virtual architecture NVRTC stops at PTX.
+  // NVRTC stops at PTX if the architecture is virtual.
   arch.replace(0, 2, "compute");
   TRY_ASSIGN(const std::string text,
              Compilation(library()->calls)

@@ -6,7 +6,7 @@
 
 namespace pruner {
 
-// What a statement needs of a device: a compute capability, and a name for messages.
+// Returns the compute capability that a statement needs, and a name of the need for messages.
 static std::pair<int, std::string> needs(const StmtNode& s) {
   if (const Mma* mma = std::get_if<Mma>(&s.op))
     return {mma->instruction->oldest, "mma." + std::string(mma->instruction->shape)};

@@ -29,7 +29,7 @@ Result<Objects> parse(const std::vector<std::string_view>& objects) {
   return parsed;
 }
 
-// What other objects can see of those that one of them defines, by the name that it gets.
+// Returns the new name of each symbol that one of `objects` defines and that others can see.
 Result<llvm::StringMap<std::string>> new_names(const Objects& objects, const SymbolNaming& naming) {
   llvm::StringMap<std::string> names;
   for (const auto& object : objects) {
@@ -46,7 +46,7 @@ Result<llvm::StringMap<std::string>> new_names(const Objects& objects, const Sym
   return names;
 }
 
-// Where a file has the bytes of a symbol that one of its objects defines.
+// Returns where a file has the bytes of a symbol that one of the file's objects defines.
 Result<int64_t> place_in_archive(const std::string& path, const std::string& symbol) {
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file) return Error(path, ": ", file.getError().message());
@@ -106,7 +106,7 @@ Result<int64_t> write_static_library(const std::vector<std::string_view>& object
     return to_error(std::move(error));
   }
 
-  const auto renamed = names.find(text(symbol));  // what only its object sees keeps its name
+  const auto renamed = names.find(text(symbol));  // local symbols keep their names
   return place_in_archive(path, renamed == names.end() ? std::string(symbol) : renamed->second);
 }
 

@@ -54,10 +54,10 @@ llvm::Function* Emitter::dot_function(const DotInstruction& dot, int sums, int t
 struct Emitter::DotOperand {
   DType dtype;
   TensorId buffer;
-  LaneIndex place;        // of the first term of lane 0
+  LaneIndex place;        // place of the first term of lane 0
   bool by_lane = false;   // a lane's terms follow those of the lane before
   Expr condition = {};    // null: none
-  int64_t otherwise = 0;  // the bits of an element where it does not hold
+  int64_t otherwise = 0;  // the bits of an element where the condition does not hold
 };
 
 // A factor that is cast from a narrow type, if its terms lie next to each other: an element of a

@@ -24,7 +24,7 @@ void for_each_store(const Stmt& s, const std::function<void(const Store&)>& fn) 
   });
 }
 
-// By buffer: whether a statement in `s` stores to it.
+// Returns for each buffer whether a statement in `s` stores to the buffer.
 std::vector<bool> stored_buffers(const Stmt& s, const Program& program) {
   std::vector<bool> stored(program.buffers.size());
   for_each_store(s, [&](const Store& n) { stored[n.buffer.value] = true; });
@@ -378,7 +378,7 @@ void Emitter::branch(Value* condition, const Stmt& parts, const std::function<vo
   }
 }
 
-// What was streamed is seen by other threads only after a fence, on x86.
+// On x86, other threads see streamed stores only after a fence.
 void Emitter::order_streamed_stores() {
   if (!llvm::Triple(kernel_.module.getTargetTriple()).isX86()) return;
   b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});

@@ -38,7 +38,7 @@ struct LaneIndex {
 
   bool is_constant() const { return !counts_lanes() && terms.empty(); }
   bool counts_lanes() const { return lane != 0 || !steps.empty(); }
-  /// What lane `i` has more than lane 0 but for atoms.
+  /// Returns by how much the value in lane `i` exceeds the value in lane 0, atoms aside.
   int64_t of_lane(int64_t i) const;
   void add(const LaneIndex& other, int64_t factor);
   friend bool operator==(const LaneIndex&, const LaneIndex&) = default;
@@ -48,14 +48,14 @@ struct LaneIndex {
   }
 };
 
-/// What a CPU has beyond what LLVM finds by itself.
+/// `CpuInstructions` lists the instructions of a CPU that LLVM does not find by itself.
 struct CpuInstructions {
-  bool bfloat16 = false;  // one that rounds float32 to bfloat16
-  bool avx512 = false;    // those of AVX-512F
-  bool fma = true;        // those that multiply and add with one rounding
+  bool bfloat16 = false;  // an instruction that rounds float32 to bfloat16
+  bool avx512 = false;    // the instructions of AVX-512F
+  bool fma = true;        // instructions that multiply and add with one rounding
 };
 
-/// What the functions of one kernel share.
+/// `Kernel` holds the data that the functions of one kernel share.
 struct Kernel {
   Kernel(const Program& program, llvm::Module& module, CpuInstructions instructions);
 
@@ -67,16 +67,16 @@ struct Kernel {
   const Program& program;
   llvm::Module& module;
   llvm::LLVMContext& context;
-  const Isa isa;              // the module's
-  const bool makes_bfloat16;  // by an instruction, as products by one are made
+  const Isa isa;              // the module's instruction set
+  const bool makes_bfloat16;  // whether an instruction does; only if instructions add products, too
   const MathInstructions math;
-  std::vector<int> argument;  // of a buffer: its place in the kernel's args
-  // Of a buffer: elements a step in each dim; an expression where they differ with the shapes.
+  std::vector<int> argument;  // each buffer's index in the kernel's args; -1: none
+  // `strides` holds the elements a step in each dim of each buffer; steps may depend on the shapes.
   std::vector<std::vector<Expr>> strides;
   std::vector<TensorId> streams;           // the buffers of streaming stores
   std::vector<bool> read_only;             // no statement stores to this buffer
-  std::vector<llvm::MDNode*> alias_scope;  // of a buffer's accesses: it, and what it never overlaps
-  std::vector<llvm::MDNode*> no_alias;
+  std::vector<llvm::MDNode*> alias_scope;  // each buffer's own scope
+  std::vector<llvm::MDNode*> no_alias;     // scopes of the buffers that a buffer never overlaps
 
  private:
   void mark_aliases();
@@ -100,11 +100,11 @@ class Emitter {
  private:
   using Value = llvm::Value;
 
-  // What is known in a straight-line region: what is cached here is also valid in inner scopes.
+  // `Scope` caches the values that are known in a straight-line region and so in inner scopes, too.
   struct Scope {
     llvm::Instruction* entry;   // the branch that leads into it
     std::vector<Value*> atoms;  // numbered depth * kAtoms, depth * kAtoms + 1, ...
-    std::map<std::pair<int, LaneIndex::Terms>, Value*> pointers;      // by buffer
+    std::map<std::pair<int, LaneIndex::Terms>, Value*> pointers;      // buffer
     std::map<std::tuple<int, int, Value*, LaneIndex>, Value*> loads;  // buffer, width, mask
     std::map<std::tuple<BinaryOp, int, LaneIndex, LaneIndex>, Value*> indices;  // operator, width
     // Operands' tiles in registers, the one used last at the end, by buffer, place, stride, rows
@@ -113,7 +113,7 @@ class Emitter {
   };
   static constexpr int kAtoms = 1 << 20;
   static constexpr int64_t kStreamAlignment = 64;
-  // Conditions under which the code at hand counts: what is computed elsewhere is not used.
+  // Conditions under which the code at hand counts: values computed elsewhere are not used.
   struct Predicate {
     Value* uniform = nullptr;
     Value* lanes = nullptr;
@@ -152,8 +152,8 @@ class Emitter {
 
   // matrix.cpp: tiles.
   struct TilePlace {
-    LaneIndex first;                                // of row 0, step 0, lane 0
-    int64_t row = 0, step = 0, term = 0, lane = 0;  // elements from one to the next
+    LaneIndex first;                                // place of row 0, step 0, lane 0
+    int64_t row = 0, step = 0, term = 0, lane = 0;  // distances to the next, in elements
   };
   TilePlace tile_place(const MatrixNest& nest, TensorId buffer, const std::vector<Expr>& indices);
   Value*& tile_slot(TensorId buffer, const LaneIndex& place);
@@ -286,14 +286,14 @@ class Emitter {
   std::vector<Scope> scopes_;
   llvm::SmallPtrSet<Value*, 8> wrapping_;       // int64 values that may be any number
   std::vector<LaneIndex> vars_;                 // the value of each variable in scope
-  std::vector<Range> ranges_;                   // and its bounds
-  std::vector<std::vector<Value*>> registers_;  // of a register buffer: the value of each slot
-  std::vector<Value*> locals_;                  // of a local buffer: its place on the stack
-  int lanes_ = 1;                               // of the vector loop at hand
-  Value* active_ = nullptr;                     // its active lanes; null: all
+  std::vector<Range> ranges_;                   // the bounds of each variable in scope
+  std::vector<std::vector<Value*>> registers_;  // values of the slots of each register buffer
+  std::vector<Value*> locals_;                  // place on the stack of each local buffer
+  int lanes_ = 1;                               // lanes of the vector loop at hand
+  Value* active_ = nullptr;                     // active lanes of the vector loop; null: all
   Predicate predicate_;
-  NodeMemo<Value*> made_;   // of the statement's expression at hand, under the predicate at hand
-  int expr_depth_ = 0;      // of the node at hand in it
+  NodeMemo<Value*> made_;   // values of the expression at hand, under the predicate at hand
+  int expr_depth_ = 0;      // depth of the node at hand in the expression at hand
   bool streaming_ = false;  // stores may stream: their buffers are aligned
 };
 
@@ -305,8 +305,8 @@ Access* Emitter::annotate(Access* access, TensorId buffer) {
   return access;
 }
 
-// Runs `make` with its code put at the end of the scope of depth `level`, as far as it is known:
-// just before what leads into the next inner one.
+// Runs `make` with its code put at the end of the scope of depth `level`. The scope is known as far
+// as the branch that leads into the next inner scope.
 template <typename Make>
 auto Emitter::at_depth(int level, const Make& make) {
   llvm::IRBuilder<>::InsertPointGuard restore(b_);

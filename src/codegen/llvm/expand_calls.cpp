@@ -33,7 +33,7 @@ class Expansion {
                     ? b_.CreateFSub(rounded, one_where(b_.CreateFCmpOGT(rounded, x)))
                     : b_.CreateFAdd(rounded, one_where(b_.CreateFCmpOLT(rounded, x)));
     }
-    // What becomes 0 keeps its sign.
+    // A number that becomes 0 keeps its sign.
     return b_.CreateSelect(b_.CreateFCmpOLT(size, whole), b_.CreateCopySign(rounded, x), x);
   }
 
@@ -106,7 +106,7 @@ class Expansion {
 
 bool is_half(const llvm::Type* type) { return type->getScalarType()->isHalfTy(); }
 
-/// What stands for an instruction; null: it stays.
+/// Returns the value that replaces an instruction; null: the instruction stays.
 Value* expanded(llvm::Instruction& instruction, ExpandedInstructions has) {
   Value* const operand = instruction.getNumOperands() > 0 ? instruction.getOperand(0) : nullptr;
   llvm::Type* const type = instruction.getType();

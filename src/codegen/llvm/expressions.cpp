@@ -12,7 +12,7 @@ namespace pruner {
 
 using llvm::CmpInst;
 
-// As computed with: all floats but float64 are float, bool is one bit.
+// Returns the type of values in computations: all floats but float64 are float, bool is one bit.
 llvm::Type* Emitter::value_type(DType dtype) {
   if (dtype == DType::kFloat64) return b_.getDoubleTy();
   if (is_float(dtype)) return b_.getFloatTy();
@@ -20,7 +20,8 @@ llvm::Type* Emitter::value_type(DType dtype) {
   return b_.getIntNTy(static_cast<unsigned>(8 * dtype_bytes(dtype)));
 }
 
-// As stored: bool is a byte; a float that is the upper bits of float32 is an integer.
+// Returns the type of values in memory: bool is a byte; a float that is the upper bits of float32
+// is an integer.
 llvm::Type* Emitter::memory_type(DType dtype) {
   if (dtype == DType::kBool) return b_.getInt8Ty();
   if (is_upper_float32(dtype)) return b_.getIntNTy(static_cast<unsigned>(8 * dtype_bytes(dtype)));
@@ -128,9 +129,9 @@ llvm::Value* Emitter::expr_node(const Expr& e) {
       [&](const Load& n) { return load(n, nullptr); });
 }
 
-// What `make` computes, with products that are rounded before they are added: an operator that
-// jumps reads it, so that the last digit, which a fused sum changes, may decide. (x * (1 / 3) - 1
-// is 0 for 3; fused, it is 3e-8, whose ceiling is 1.)
+// Returns the value that `make` computes, with products that are rounded before they are added. An
+// operator that jumps reads the value, so that the last digit, which a fused sum changes, may
+// decide. For example, x * (1 / 3) - 1 is 0 if x is 3; the fused sum is 3e-8, whose ceiling is 1.
 template <typename Make>
 llvm::Value* Emitter::rounded_apart(const Make& make) {
   const llvm::FastMathFlags outer = b_.getFastMathFlags();
@@ -312,7 +313,7 @@ llvm::Value* Emitter::select_value(const Select& n) {
 llvm::Value* Emitter::under(Value* condition, bool negated, const Expr& e) {
   if (!loads(e)) return expr(e);
   const Predicate outer = predicate_;
-  const NodeMemo<Value*> made = made_;  // what is loaded in here counts here alone
+  const NodeMemo<Value*> made = made_;  // values loaded in here count here alone
   if (negated) condition = b_.CreateNot(condition);
   Value*& all = condition->getType()->isVectorTy() ? predicate_.lanes : predicate_.uniform;
   all = logical_and(all, condition);
@@ -322,7 +323,7 @@ llvm::Value* Emitter::under(Value* condition, bool negated, const Expr& e) {
   return result;
 }
 
-// What a float lies between, if it is a number.
+// Returns bounds of a float, which hold if the float is a number.
 Emitter::FloatRange Emitter::range_of(const Expr& e) {
   if (const FloatImm* n = as<FloatImm>(e)) return {n->value, n->value};
   if (const Call* n = as<Call>(e); n != nullptr && n->function == Intrinsic::kRound) {
@@ -342,7 +343,7 @@ Emitter::FloatRange Emitter::range_of(const Expr& e) {
   }
 }
 
-// As truncate_to(): LLVM's conversion says nothing of what its type does not hold.
+// Truncates as truncate_to() does: LLVM's conversion says nothing of values that do not fit.
 llvm::Value* Emitter::truncated(Value* value, DType to, const FloatRange& range) {
   const unsigned bits = truncates_in_64_bits(to) ? 64 : 32;
   const double limit = std::ldexp(1, static_cast<int>(bits) - 1);
@@ -375,7 +376,7 @@ llvm::Value* Emitter::cast_value(Value* value, DType from, DType to) {
                       : wrapped(b_.CreateSExtOrTrunc(value, type), to);
 }
 
-// As float32, which rounds to a narrow float as the value itself does.
+// Converts `value` to a float32 that rounds to the same narrow float as `value` itself.
 llvm::Value* Emitter::to_single(Value* value, DType from) {
   return from == DType::kFloat64 ? round_to_odd(value) : cast_value(value, from, DType::kFloat32);
 }
@@ -419,7 +420,7 @@ llvm::Value* Emitter::intrinsic(const Call& n) {
     if (!is_signed_int(dtype)) return args[0];
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, args[0], b_.getFalse());
   }
-  // What is the same in all lanes is computed once.
+  // If the arguments are the same in all lanes, the function is computed once.
   return emit_math(b_, n.function, args, kernel_.math);
 }
 

@@ -290,7 +290,7 @@ llvm::Value* Emitter::floor_division(
   return negates ? b_.CreateSelect(negates, b_.CreateSub(zero, a), quotient) : quotient;
 }
 
-// Of each lane: whether its number is below `end`.
+// Returns for each lane whether the lane's number is below `end`.
 llvm::Value* Emitter::lanes_below(const LaneIndex& end) {
   const LaneIndex lane = {0, 1, {}};
   const auto key = std::tuple(BinaryOp::kLt, lanes_, lane, end);
@@ -350,8 +350,8 @@ llvm::Value* Emitter::compare_indices(BinaryOp op, const Expr& a, const Expr& b)
     LaneIndex uniform = d;
     uniform.lane = 0;
     if (ordered && !varies_by_lane(uniform) && (d.lane == 1 || d.lane == -1)) {
-      // As lane < end or its opposite: lane + u <= 0 is lane < 1 - u, lane + u > 0 is not, and so
-      // on.
+      // The comparison becomes lane < end or its opposite. E.g. lane + u <= 0 is lane < 1 - u, and
+      // lane + u > 0 is the opposite.
       const bool up = d.lane == 1;
       const bool below = (op == BinaryOp::kLt || op == BinaryOp::kLe) == up;
       const bool equal = op == BinaryOp::kLe || op == BinaryOp::kGe;

@@ -29,7 +29,7 @@ Result<Unit> run_lld(const std::vector<std::string>& command) {
   const lld::Result result = lld::lldMain(argv, out, out, {{lld::Gnu, &lld::elf::link}});
   llvm::CrashRecoveryContext::Disable();
   usable = result.canRunAgain;
-  if (result.retCode == 128 + SIGBUS) return Error(std::strerror(ENOSPC));  // of its mapping
+  if (result.retCode == 128 + SIGBUS) return Error(std::strerror(ENOSPC));  // in lld's mapping
   if (result.retCode != 0) return Error(output);
   return Unit{};
 }

@@ -41,7 +41,7 @@ class LinkedKernel : public LoadedKernel {
   orc::ExecutionSession session_;
   orc::ObjectLinkingLayer layer_;
   PrunerKernel entry_ = nullptr;
-  std::string problems_;  // what the session reported; it stands before the error
+  std::string problems_;  // problems that the session reported; they stand before the error
 };
 
 }  // namespace

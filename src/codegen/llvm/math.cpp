@@ -279,7 +279,7 @@ class MathEmitter {
     const auto [rounded, whole, r] = reduced_exp(x);
     return {rounded, whole, exp_of_rest(r)};
   }
-  // For |x| <= 80: the result is a normal number, so n is added to its exponent.
+  // The result is a normal number if |x| <= 80, so n is added to the exponent of the result.
   Value* exp_of_small(Value* x) {
     const auto [rounded, whole, fraction] = split_exp(x);
     if (in_zmm_) return scaled(fraction, whole);
@@ -430,7 +430,7 @@ class MathEmitter {
     return b_.CreateFPTrunc(r, type_);
   }
 
-  // Of x = q * pi/2 + r, |r| <= pi/4: the quadrant, and the functions of the rest.
+  // `Turn` holds the quadrant q of x = q * pi/2 + r, |r| <= pi/4, and the functions of the rest r.
   struct Turn {
     Value *quadrant, *sine, *cosine;
   };
@@ -598,7 +598,7 @@ class MathEmitter {
     return b_.CreateSelect(b_.CreateFCmpOLT(x, f(0)), tail, b_.CreateFSub(f(1), tail));
   }
 
-  // From 2^13 on, asinh(x) and acosh(x) are log(2 * x) in float32.
+  // Beyond 2^13, asinh(x) and acosh(x) are log(2 * x) in float32.
   Value* or_log_of_twice(Value* size, Value* result) {
     Value* far = b_.CreateFAdd(log(size), f(M_LN2));
     return b_.CreateSelect(b_.CreateFCmpOGT(size, f(8192)), far, result);

@@ -13,24 +13,24 @@
 
 namespace pruner {
 
-/// What the code of mathematical functions may rely on.
+/// `MathInstructions` says which instructions the code of mathematical functions may rely on.
 struct MathInstructions {
-  bool avx512 = false;  // 16 floats may use those of AVX-512F
+  bool avx512 = false;  // vectors of 16 floats may use AVX-512F
   bool fma = true;      // products are not rounded before they are added
 };
 
-/// The code of `function` on values (or vectors) of one type, float or double.
+/// Emits the code of `function` on values (or vectors) of one type, float or double.
 llvm::Value* emit_math(llvm::IRBuilder<>& b,
                        Intrinsic function,
                        llvm::ArrayRef<llvm::Value*> args,
                        MathInstructions instructions);
-/// x % y of floats, rounding down.
+/// Emits x % y of floats, rounding down.
 llvm::Value* emit_remainder(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
-/// Of doubles.
+/// Emits the code of `function` on doubles (or vectors of doubles).
 llvm::Value* emit_double_math(llvm::IRBuilder<>& b,
                               Intrinsic function,
                               llvm::ArrayRef<llvm::Value*> args);
-/// x % y of doubles that are not negative, where it `counts`: x is finite there, and y is not 0.
+/// Emits x % y of doubles that are not negative, where `counts` holds: x is finite and y is not 0.
 llvm::Value* emit_double_remainder(llvm::IRBuilder<>& b,
                                    llvm::Value* x,
                                    llvm::Value* y,

@@ -52,7 +52,7 @@ class DoubleMath {
   // x = m * 2^e with an integer m < 2^53: bits of its quotient by y are divided out 11 at a time,
   // in integers of 64 bits, until both have one exponent.
   Value* remainder(Value* x, Value* y, Value* counts) {
-    // What does not count is 1 % 1. What is less than y is so much already.
+    // Lanes that do not count compute 1 % 1. An x that is less than y is the remainder already.
     x = where(counts, x, f(1));
     y = where(counts, y, f(1));
     Value* less = b_.CreateFCmpOLT(x, y);
@@ -220,7 +220,7 @@ class DoubleMath {
     return where(b_.CreateFCmpOLT(x, f(0)), f(NAN), result);
   }
 
-  // What 1 + x loses of x is mended by x / ((1 + x) - 1) (W. Kahan).
+  // The part of x that 1 + x loses is mended by the factor x / ((1 + x) - 1) (W. Kahan).
   Value* log1p(Value* x) {
     Value* sum = add(f(1), x);
     Value* more = sub(sum, f(1));
@@ -449,7 +449,7 @@ class DoubleMath {
     Value* q = b_.CreateTrunc(b_.CreateLShr(product, w(126)), bits_);
     Value* rest = b_.CreateShl(product, w(2));
     q = b_.CreateAdd(q, b_.CreateTrunc(b_.CreateLShr(rest, w(127)), bits_));
-    // As a signed number, the rest is that much less.
+    // The rest, read as a signed number, is less by the quarter turn that q has gained.
     Value* top = b_.CreateTrunc(b_.CreateLShr(rest, w(64)), bits_);
     Value* bottom = b_.CreateTrunc(rest, bits_);
     Value* turns = fma(b_.CreateSIToFP(top, type_), f(0x1p64), b_.CreateUIToFP(bottom, type_));

@@ -107,7 +107,7 @@ bool Emitter::add_to_tile(const MatrixNest& nest) {
     slot = added_to_pairs(*dot, slot, {a->tensor, rows}, {b->tensor, steps});
     return true;
   }
-  const auto bytes = static_cast<int>(dtype_bytes(left_type) * terms);  // of a sum's in a step
+  const auto bytes = static_cast<int>(dtype_bytes(left_type) * terms);  // one sum's bytes in a step
   const int m = program_[nest.store->buffer].rows, n = nest.lanes->lanes * bytes;
   const int k = static_cast<int>(count) * bytes;
   const size_t sums = registers_[nest.store->buffer.value].size();
@@ -161,7 +161,7 @@ void Emitter::store_sums(TensorId buffer, const TilePlace& to, const Buffer& til
                       sums});
 }
 
-// What touches no tile is copied.
+// Emits a kMatrix loop on tiles; a loop that touches no tile is unrolled.
 void Emitter::matrix(const For& n) {
   const std::optional<MatrixNest> nest = matrix_nest(n);
   const TensorId id = nest ? tile_of(program_, *nest) : TensorId{};

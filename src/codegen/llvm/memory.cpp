@@ -88,7 +88,7 @@ llvm::Value* Emitter::load(const Load& n, llvm::Constant* otherwise) {
   const Buffer& buffer = program_[n.tensor];
   const LaneIndex place = flatten(n.tensor, n.indices);
   if (buffer.scope == pruner::Scope::kRegister) return register_slot(n.tensor, place);
-  // What no statement stores to can be loaded once and used in all inner scopes.
+  // A buffer that no statement stores to can be loaded once and used in all inner scopes.
   const bool keep = kernel_.read_only[n.tensor.value] && !predicate_.uniform && !predicate_.lanes;
   if (!keep) return load_place(n.tensor, place, otherwise);
   const auto key = std::tuple(n.tensor.value, lanes_, active_, place);
@@ -186,10 +186,10 @@ llvm::Value* Emitter::scattered_pointers(TensorId id, const LaneIndex& place) {
   return b_.CreateGEP(b_.getInt8Ty(), address(id, uniform), value(varying));
 }
 
-// The elements that lanes read, where a vector holds them all.
+// The elements that lanes read, if one vector holds all of these elements.
 struct Emitter::Run {
-  int64_t begin;  // from the uniform part of the place to the first of them
-  int64_t block;  // of so many neighbours all lie in the buffer if one does
+  int64_t begin;  // distance from the uniform part of the place to the first element
+  int64_t block;  // number of neighbours that all lie in the buffer if one of them does
   int elements;
 };
 
@@ -223,7 +223,8 @@ llvm::Value* Emitter::load_spread(TensorId id, const LaneIndex& place, const Run
   const int width = static_cast<int>(llvm::bit_ceil(static_cast<unsigned>(run.elements)));
   llvm::Type* type = at_width(memory_type(dtype), width);
   const Align align(static_cast<uint64_t>(dtype_bytes(dtype)));
-  // By lane the element that it reads; of each element the first lane that reads of its block.
+  // `element` is the element that each lane reads; `reader` is, for each element, the first lane
+  // that reads an element of the same block.
   const int nobody = lanes_;
   llvm::SmallVector<int, 16> element, reader(static_cast<size_t>(width), nobody);
   for (int lane = 0; lane < lanes_; ++lane) {
@@ -348,7 +349,7 @@ void Emitter::store(const Store& n) {
   store_place(n.buffer, place, value_to_store(n), n.streaming && streaming_);
 }
 
-// What is cast to a narrow float is rounded once, as it goes to memory.
+// A value that is cast to a narrow float is rounded once, when it goes to memory.
 llvm::Value* Emitter::value_to_store(const Store& n) {
   const Cast* cast = as<Cast>(n.value);
   const DType dtype = program_[n.buffer].dtype;

@@ -1,7 +1,7 @@
-// What takes the place of parts of LLVM in a static build (PRUNER_STATIC): lld's link-time
-// optimizer, and the instruction sets that lld registers and nobody asks for. Were these names not
-// here, they would come out of LLVM's archives, with 50 MB behind them where the build makes no
-// code (PRUNER_LLVM=OFF). What is registered so does nothing, and a file of bitcode is an error.
+// Stand-ins for parts of LLVM in a static build (PRUNER_STATIC): lld's link-time optimizer, and the
+// instruction sets that lld registers and nobody asks for. Without these stand-ins, the names would
+// come out of LLVM's archives, with 50 MB behind them if the build makes no code (PRUNER_LLVM=OFF).
+// A stand-in for an instruction set does nothing, and a file of bitcode is an error.
 #include <llvm/LTO/LTO.h>
 #include <sys/random.h>
 
@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-// The real ones: with a code generator both instruction sets', else the assembler's parts of this
-// machine's.
+// LLVM's own functions stay: those of both instruction sets if there is a code generator, else the
+// assembler's parts of this machine's instruction set.
 #if PRUNER_LLVM || defined(__aarch64__)
 #define LLVMInitializeAArch64TargetInfo pruner_no_arm_target_info
 #define LLVMInitializeAArch64TargetMC pruner_no_arm_target_mc
@@ -44,7 +44,8 @@ extern "C" {
   void LLVMInitialize##name##AsmParser() {}
 #include <llvm/Config/AsmParsers.def>
 
-// What Debian's LLVM asks glibc 2.36 for; with it a program runs on 2.35 too (Ubuntu 22.04).
+// Debian's LLVM asks glibc 2.36 for arc4random(); with this definition a program runs on 2.35 too
+// (Ubuntu 22.04).
 uint32_t arc4random() {
   uint32_t value = 0;
   return getrandom(&value, sizeof(value), 0) == sizeof(value) ? value : 0;
@@ -63,7 +64,8 @@ SmallVector<const char*> LTO::getRuntimeLibcallSymbols(const Triple&) { return {
 
 }  // namespace llvm::lto
 
-// As in lld/ELF/LTO.h, which is not installed; lld 19 makes one, and asks it for objects.
+// lld 19 makes a BitcodeCompiler and asks it for objects; the class is declared as in
+// lld/ELF/LTO.h, which is not installed.
 namespace lld::elf {
 
 class InputFile;

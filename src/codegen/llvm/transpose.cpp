@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMostSquares = 64;  // each element of which is looked at
 
-/// for (n) vectorize (lanes) to[..] = from[..]
+/// The loop nest `for (n) vectorize (lanes) to[..] = from[..]`.
 struct Copy {
   const For* lanes;
   const Store* store;

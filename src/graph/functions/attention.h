@@ -10,9 +10,9 @@ namespace pruner {
 /// row share one of key and value.
 struct AttentionTerms {
   Term query, key, value;
-  double scale = 0;    // of the scores; 0: 1 / sqrt(width)
+  double scale = 0;    // factor of the scores; 0: 1 / sqrt(width)
   double softcap = 0;  // scores lie between this and its negative; 0: anywhere
-  // These broadcast to the scores and may be invalid. Both are before what is hidden.
+  // These broadcast to the scores and may be invalid. The bias is added before keys are hidden.
   Term bias = {};                // added to the scores
   Term visible = {};             // bool: the keys that a query attends to
   Term sink = {};                // a score of one more key, whose value is 0

@@ -9,7 +9,7 @@ namespace pruner {
 class Body;
 
 /// A value of a body, with the arithmetic that bodies are written in. A number takes the type of
-/// what it stands beside.
+/// the term beside the number.
 struct Term {
   Body* body = nullptr;
   ValueId id;
@@ -18,23 +18,24 @@ struct Term {
   DType dtype() const;
   std::vector<int64_t> shape() const;
   int64_t rank() const { return static_cast<int64_t>(shape().size()); }
-  /// Of dimension d, which counts from the end where it is below 0; 1 where there is none.
+  /// Returns the extent of dimension d, which counts from the end if it is below 0; 1 if there is
+  /// no such dimension.
   int64_t extent(int64_t d) const;
-  /// What is known of it while the network is compiled.
+  /// Returns the value if it is known while the network is compiled.
   const std::optional<Tensor>& constant() const;
 };
 
 /// Appends the nodes of one call to the graph. The first failure is kept, and nothing is added
-/// after it: what comes back then is a value without a shape.
+/// after the failure: each function then returns a value without a shape.
 class Body {
  public:
   /// `call` has its attributes and number of inputs checked (check_call).
   Body(Graph& graph, const Node& call, int64_t opset);
 
   const OpCall& call() const { return call_; }
-  /// Of the model; bodies whose meaning changed ask for it.
+  /// Returns the model's opset; bodies whose meaning changed ask for the opset.
   int64_t opset() const { return opset_; }
-  /// Input i; not valid when it is left out.
+  /// Returns input i; not valid if the input is left out.
   Term input(size_t i);
   bool has(size_t i) const { return call_.has(i); }
   /// Whether the call has a name for its output i.
@@ -42,32 +43,32 @@ class Body {
     return i < node_.outputs.size() && !graph_[node_.outputs[i]].name.empty();
   }
 
-  /// The type that an attribute names by ONNX's number.
+  /// Returns the type that an attribute names by ONNX's number.
   DType dtype(const char* attribute, DType fallback);
 
-  /// A node with one output.
+  /// Adds a node with one output.
   Term add(const std::string& op, std::vector<Term> inputs, Attributes attributes = {});
-  /// A node with `outputs` of them.
+  /// Adds a node with `outputs` outputs.
   std::vector<Term> add_many(const std::string& op,
                              std::vector<Term> inputs,
                              size_t outputs,
                              Attributes attributes = {});
   Term constant(Tensor tensor);
-  /// One number of a type; a rank-one list of int64.
+  /// These add one number of a type, and a rank-one list of int64.
   Term scalar(double value, DType dtype);
   Term integers(std::span<const int64_t> values);
 
-  Term cast(Term x, DType to);  // x itself where it has the type
+  Term cast(Term x, DType to);  // x itself if x has the type
   Term reshape(Term x, std::vector<int64_t> shape);
   Term transpose(Term x, std::vector<int64_t> order);
   Term unsqueeze(Term x, int64_t axis);
-  /// Elements [start, end) along an axis.
+  /// Returns elements [start, end) along an axis.
   Term slice(Term x, int64_t axis, int64_t start, int64_t end);
   Term concat(std::vector<Term> parts, int64_t axis);
-  /// ReduceSum, ReduceMean, ... over axes, which stay with an extent of 1.
+  /// Adds a ReduceSum, ReduceMean, ... over axes, which stay with an extent of 1.
   Term reduce(const std::string& op, Term x, std::span<const int64_t> axes);
 
-  /// The value is output i of the call. Outputs that the call does not want are let go.
+  /// Makes the value output i of the call. Outputs that the call does not want are let go.
   void output(size_t i, Term value);
   void fail(Error error);
   Result<Unit> finish() const;
@@ -81,7 +82,7 @@ class Body {
   Node node_;
   OpCall call_;
   int64_t opset_;
-  std::vector<bool> written_;  // by output
+  std::vector<bool> written_;  // whether the output is written; per output
   std::optional<Error> error_;
 };
 
@@ -95,12 +96,12 @@ Term operator-(double a, Term b);
 Term operator*(Term a, double b);
 Term operator/(Term a, double b);
 
-/// An operator that is written as nodes of others when it is imported; ONNX's own by their names,
-/// others as "com.microsoft::FusedMatMul".
+/// An operator that is written as nodes of others when it is imported. `name` is ONNX's own name,
+/// or a name with its domain: "com.microsoft::FusedMatMul".
 struct Function {
   std::string_view name;
   size_t min_inputs, max_inputs;
-  std::string_view attributes;  // as GraphOp's
+  std::string_view attributes;  // in the form of GraphOp's attributes
   void (*body)(Body&);
 };
 
@@ -112,14 +113,13 @@ inline constexpr const char* kStatisticalLayerNormalization =
 
 /// Every function, sorted by name.
 std::span<const Function> graph_functions();
-/// Null when there is none of that name.
+/// Returns null if no function has the name.
 const Function* find_function(std::string_view name);
 
-/// The newest version of ONNX's operators that is read: what one means in a later version is not
-/// known.
+/// The newest version of ONNX's operators that is read: the meaning of later versions is not known.
 inline constexpr int64_t kNewestOpset = 28;
 
-/// Appends the call to the graph, inferred: a node, or the nodes of its function's body.
+/// Appends the call to the graph, inferred: a node, or the nodes of the function's body.
 Result<Unit> append_call(Graph& graph, Node call, int64_t opset = kNewestOpset);
 
 }  // namespace pruner

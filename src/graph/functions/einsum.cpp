@@ -173,7 +173,8 @@ class Contraction {
   std::map<char, int64_t> extents_;
 };
 
-// A dimension with one element where another operand has more broadcasts: it is left out.
+// Returns the operands. A dimension with one element broadcasts if another operand has more: the
+// dimension is left out.
 Result<std::vector<Labelled>> Contraction::operands() {
   std::vector<Labelled> found;
   for (size_t i = 0; i < equation_.operands.size(); ++i) {
@@ -198,7 +199,8 @@ Result<std::vector<Labelled>> Contraction::operands() {
   return found;
 }
 
-// Of labels in both: what stays is of the batch, what does not is the inner dimension.
+// Contracts x and y. A label in both operands is a batch dimension if `kept` has it, else an inner
+// dimension.
 Labelled Contraction::pair(Labelled x, Labelled y, const std::string& kept) {
   x = summed_to(x, kept + y.labels);
   y = summed_to(y, kept + x.labels);
@@ -244,7 +246,7 @@ void Contraction::write() {
     x = pair(x, (*inputs)[i], kept);
   }
   x = summed_to(x, result);
-  // What broadcasts in every operand that is left has one element.
+  // A dimension is left out only if another operand has more elements, so x has every label.
   b_.output(0, ordered(x, result).term);
 }
 

@@ -1,5 +1,5 @@
-// What ONNX Runtime's optimizer writes for chains of ONNX's operators: products, convolutions and
-// activations with what stands before and after them.
+// The operators that ONNX Runtime's optimizer writes for chains of ONNX's operators: products,
+// convolutions and activations, each joined with the operators before and after it.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -10,7 +10,7 @@ namespace pruner {
 
 namespace {
 
-// A name of ours, and those of its attributes that are the activation's parameters, in order.
+// The name of an operator of ours, and of the attributes that are its parameters, in order.
 struct Activation {
   std::string_view name;
   std::array<const char*, 2> parameters;

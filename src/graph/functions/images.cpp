@@ -5,14 +5,14 @@ namespace pruner {
 
 namespace {
 
-/// What the kernel of a DeformConv reads: one row and column for each point of the kernel, placed
-/// at each point of the result and moved by the offsets.
+/// `DeformedReads` computes the places that the kernel of a DeformConv reads. Each point of the
+/// kernel has a row and a column, placed at each point of the result and moved by the offsets.
 class DeformedReads {
  public:
   explicit DeformedReads(Body& b);
-  /// The extents and attributes fit.
+  /// Returns an error if extents and attributes do not fit.
   Result<Unit> check() const;
-  /// [n, c, points of the kernel * points of the result], mixed of the four pixels around.
+  /// Returns [n, c, points of the kernel * points of the result], mixed of the four pixels around.
   Term values();
   int64_t kernel_points() const { return kernel_[0] * kernel_[1]; }
   int64_t height() const { return out_[0]; }
@@ -25,7 +25,7 @@ class DeformedReads {
 
   Body& b_;
   Term x_;
-  int64_t groups_;  // of offsets
+  int64_t groups_;  // groups of offsets
   std::vector<int64_t> kernel_, strides_, dilations_, pads_, out_;
 };
 

@@ -66,7 +66,7 @@ static void eye_like(Body& b) {
   b.output(0, b.constant(std::move(eye)));
 }
 
-// What is not trained drops nothing, and says so in its mask.
+// A Dropout that is not trained drops nothing, and says so in its mask.
 static void dropout(Body& b) {
   const bool trains = b.has(2) && b.call().scalar(2) != 0.0;
   if (trains && (!b.has(1) || b.call().scalar(1) != 0.0))
@@ -78,8 +78,8 @@ static void dropout(Body& b) {
   b.output(1, b.constant(std::move(mask)));
 }
 
-// The places are known where the condition is; one without elements is that of a network at other
-// extents (graph/pipeline), and its node has to be there.
+// The places are known if the condition is. A condition without elements belongs to a network at
+// other extents (graph/pipeline), and the node has to be there.
 static void compress(Body& b) {
   const bool flat = !b.call().has_attribute("axis");
   const Term x = flat ? b.reshape(b.input(0), {-1}) : b.input(0);

@@ -5,7 +5,7 @@ namespace pruner {
 
 namespace {
 
-/// What of each target counts: its loss, its weight where there are any.
+/// The loss of each target, and the weight of each target if there are weights.
 struct Losses {
   Term of_each, weights;
 };

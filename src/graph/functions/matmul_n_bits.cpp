@@ -15,7 +15,7 @@ struct Blocks {
 
 // The order of the rows of a MatMulNBits whose input g_idx names the block of each row.
 struct RowOrder {
-  std::vector<int64_t> blocks;  // of each row
+  std::vector<int64_t> blocks;  // block of each row
   std::vector<int64_t> rows;    // sorted by block
   bool fills_blocks;            // the sorted rows lie in the blocks that k / block_size says
 };
@@ -114,8 +114,8 @@ static void matmul_n_bits(Body& b) {
   b.output(0, b.has(5) ? product + b.input(5) : product);
 }
 
-// What the 16 codes of bitsandbytes' types stand for: FP4 has a sign, two bits of exponent and one
-// of fraction, in parts of its greatest number; NF4 has quantiles of the normal distribution.
+// The values of the 16 codes of bitsandbytes' types. FP4 has a sign, two bits of exponent and one
+// bit of fraction, in parts of its greatest number; NF4 has quantiles of the normal distribution.
 static constexpr float kFp4[] = {0.0F,
                                  0x1.555556p-8F,
                                  0x1.555556p-1F,

@@ -238,7 +238,7 @@ static void moe(Body& b) {
 
 namespace {
 
-/// Where a QMoE has a layer: the attribute of its bits, and its inputs.
+/// The place of a layer in a QMoE: the attribute of its bits, and its inputs.
 struct Place {
   const char *bits, *weights, *steps, *zeros;
   size_t matrix, scales, bias, zero_points;
@@ -246,7 +246,8 @@ struct Place {
 
 }  // namespace
 
-// Zero points lie in rows of blocks, or, with one for each output, in a row of outputs.
+// Returns the zero points, which lie in rows of blocks, or in a row of outputs if each output has
+// one zero point.
 static Result<Term> zeros_of(Body& b, const Place& at, int64_t bits) {
   const std::vector<int64_t> steps = b.input(at.scales).shape();
   const bool by_output = steps.size() == 2;

@@ -52,7 +52,7 @@ static void add_mask(AttentionTerms& a, Term mask) {
   a.bias = sum(a.bias, b.add("Where", {visible, b.scalar(0, dtype), b.scalar(hidden, dtype)}));
 }
 
-// Hides what comes after a query, which stands at the end of the keys.
+// Hides the keys that come after a query; the queries stand at the end of the keys.
 static void add_causal_mask(AttentionTerms& a) {
   Body& b = *a.query.body;
   const int64_t queries = a.query.extent(2), before = a.key.extent(2) - queries;
@@ -60,7 +60,7 @@ static void add_causal_mask(AttentionTerms& a) {
   a.visible = in_window(at, a.key.extent(2), -1, 0);
 }
 
-// x as parts of these extents along its last axis.
+// Returns x as parts of these extents along the last axis.
 static std::vector<Term> parted(Term x, std::span<const int64_t> extents) {
   Body& b = *x.body;
   return b.add_many("Split", {x, b.integers(extents)}, extents.size(), {{"axis", int64_t{-1}}});
@@ -68,17 +68,17 @@ static std::vector<Term> parted(Term x, std::span<const int64_t> extents) {
 
 namespace {
 
-/// The inputs that Attention and QAttention share; which of the call's they are.
+/// The numbers of the call's inputs that Attention and QAttention share.
 struct AttentionInputs {
-  size_t mask, past, bias;  // what is added to the scores
+  size_t mask, past, bias;  // the bias is added to the scores
 };
 
 }  // namespace
 
 static constexpr size_t kNoInput = 100;
 
-// Attention of queries, keys and values that lie side by side, [batch, positions, widths of all];
-// the past of keys and values is one tensor.
+// Writes attention of queries, keys and values that lie side by side, [batch, positions, widths of
+// all]; the past of keys and values is one tensor.
 static void attend_to_projected(Body& b, Term projected, const AttentionInputs& inputs) {
   const OpCall& call = b.call();
   if (call.integer("do_rotary", 0) != 0)
@@ -127,15 +127,15 @@ static void attention(Body& b) {
   attend_to_projected(b, sum(projected, b.input(2)), {3, 4, 5});
 }
 
-// As Attention, with data and weights of whole numbers; the rest is of reals.
+// Like Attention, with data and weights of whole numbers; the rest computes in reals.
 static void q_attention(Body& b) {
   const Term projected = quantized_product({b.input(0), scale_input(b, 3), b.input(6)},
                                            {b.input(1), scale_input(b, 4), b.input(7)});
   attend_to_projected(b, b.cast(projected, b.input(2).dtype()) + b.input(2), {5, 8, kNoInput});
 }
 
-// MultiHeadAttention's input i, the part of its bias that begins at `start` added: [batch,
-// positions, heads * width]. Packed ones, [batch, positions, heads, parts, width], hold it as their
+// Returns MultiHeadAttention's input i plus the part of the bias that begins at `start`: [batch,
+// positions, heads * width]. A packed input, [batch, positions, heads, parts, width], holds it as
 // part `part`.
 static Term with_bias(Body& b, size_t i, int64_t part, int64_t start) {
   Term x = b.input(i);
@@ -189,7 +189,7 @@ static void multi_head_attention(Body& b) {
   b.output(2, a.value);
 }
 
-// The part of a decoder's attention bias that is the query's (0), the key's or the value's, added.
+// Returns x plus a part of a decoder's attention bias: the query's (0), the key's or the value's.
 static Term with_part_of_bias(Body& b, Term x, int64_t part) {
   if (!b.has(10)) return x;
   const int64_t begin = part * b.input(0).extent(-1);
@@ -212,8 +212,8 @@ static Result<Unit> check_decoder(const OpCall& call) {
   return Error("past_key is missing, and key is not [batch, heads, positions, width]");
 }
 
-// How many keys a decoder's query has: what its mask or bias says, or what the past that is known
-// does; 0 where the past says so at run time.
+// Returns how many keys a decoder's query has: the mask or the bias says it, or the past if it is
+// known; 0 if the past says it at run time.
 static int64_t total_keys(Body& b) {
   for (const size_t i : {size_t{3}, size_t{4}})
     if (b.has(i)) return b.input(i).extent(-1);
@@ -221,7 +221,7 @@ static int64_t total_keys(Body& b) {
   return past ? static_cast<int64_t>(*past) + 1 : 0;
 }
 
-// The keys and values of a decoder that keeps them: what is new is written behind the past.
+// Returns the keys and values of a decoder that keeps them: new ones are written behind the past.
 static AttentionTerms with_past(Body& b, Term query, Term key, Term value) {
   if (b.call().integer("past_present_share_buffer", 0) == 0)
     return {query, b.concat({b.input(5), key}, 2), b.concat({b.input(6), value}, 2)};
@@ -235,7 +235,8 @@ static AttentionTerms with_past(Body& b, Term query, Term key, Term value) {
   return a;
 }
 
-// A query of one position, and the keys and values of another text or of those before it.
+// Writes attention of a query of one position over the keys and values of another text, or of the
+// positions before the query.
 static void decoder_masked_attention(Body& b) {
   const OpCall& call = b.call();
   if (const Result<Unit> checked = check_decoder(call); !checked.ok())
@@ -273,11 +274,11 @@ static void decoder_masked_attention(Body& b) {
 
 namespace {
 
-// Where the tokens of a GroupQueryAttention stand.
+// The places of a GroupQueryAttention's tokens.
 struct Places {
   int64_t total;  // positions of the longest text
-  Term first;     // of the call's tokens, [1 or batch]
-  Term all;       // of each token, [1 or batch, tokens]
+  Term first;     // place of the call's first token, [1 or batch]
+  Term all;       // place of each token, [1 or batch, tokens]
 };
 
 }  // namespace
@@ -303,7 +304,8 @@ static Result<Unit> check_group_query_attention(const OpCall& call) {
   return Unit{};
 }
 
-// seqlens_k has the last token's of each text; they all begin with a call that brings all tokens.
+// Returns the tokens' places. seqlens_k has the last token's place in each text; every text begins
+// with a call that brings all tokens.
 static Places places_of(Body& b, int64_t tokens) {
   const auto total = static_cast<int64_t>(*b.call().scalar(6));
   Places p{total, b.integers({{total - tokens}}), {}};
@@ -313,7 +315,8 @@ static Places places_of(Body& b, int64_t tokens) {
   return p;
 }
 
-// The cache in input i with what is new: positions that it has no room for come behind it.
+// Returns the cache in input i with new positions; positions without room in the cache come behind
+// it.
 static Term cached(Body& b, size_t i, Term fresh, const Places& p) {
   if (!b.has(i)) return fresh;
   Term past = b.input(i);
@@ -331,8 +334,8 @@ static Term cached(Body& b, size_t i, Term fresh, const Places& p) {
   return b.add("TensorScatter", {past, fresh, first}, {{"axis", int64_t{2}}});
 }
 
-// Query, key and value of GroupQueryAttention's tokens, [batch, heads, tokens, width], normalized
-// and turned.
+// Returns query, key and value of GroupQueryAttention's tokens, [batch, heads, tokens, width],
+// normalized.
 static AttentionTerms tokens_of(Body& b) {
   const OpCall& call = b.call();
   const int64_t heads = call.integer("num_heads", 0), shared = call.integer("kv_num_heads", 0);

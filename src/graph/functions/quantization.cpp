@@ -1,4 +1,5 @@
-// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear, and what quantized operators share.
+// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear, and functions that quantized
+// operators share.
 #include <algorithm>
 #include <numeric>
 
@@ -29,7 +30,7 @@ Term along(Term values, int64_t rank, int64_t axis) {
 
 Term quotient(Term x, Term y) { return x.body->add("Div", {x, y}, {{"exact", int64_t{1}}}); }
 
-// Of integers, whose zero point may be any; floats of few bits have none.
+// Whether `t` is an integer type: its zero point may be any; floats of few bits have none.
 static bool is_whole(DType t) {
   return row_of(t).kind == DTypeKind::kInt || row_of(t).kind == DTypeKind::kUInt;
 }
@@ -73,7 +74,7 @@ Term saturated(Term x, Term zero, DType to) {
   return shifts ? held + shift : held;
 }
 
-// As the node Quantize has it: round(x / scale) + zero, and without a scale round(x) + zero.
+// Quantizes x with a node Quantize: round(x / scale) + zero, and without a scale round(x) + zero.
 static Term in_steps(Term x, Term scale, Term zero, DType to) {
   std::vector<Term> inputs = {x};
   if (scale.valid() || !is_zero(zero)) inputs.push_back(scale);
@@ -108,9 +109,9 @@ Quantized dynamically_quantized(Term x) {
 
 namespace {
 
-// How finely a tensor is quantized: by what stands at the call's inputs 1 and 2.
+// How finely the scale and zero point at the call's inputs 1 and 2 divide a tensor.
 struct Granularity {
-  std::vector<int64_t> shape;  // of the data
+  std::vector<int64_t> shape;  // shape of the data
   int64_t axis = 0, block = 0;
 };
 
@@ -148,7 +149,7 @@ static bool has_blocks(Body& b, Term values, const Granularity& g) {
   return false;
 }
 
-// Blocks of scales repeated, so that each element of the data has its own.
+// Repeats blocks of scales, so that each element of the data has its own scale.
 static Term unblocked(Body& b, Term values, const Granularity& g) {
   const auto axis = static_cast<size_t>(g.axis);
   if (!has_blocks(b, values, g)) return values;
@@ -159,7 +160,7 @@ static Term unblocked(Body& b, Term values, const Granularity& g) {
   return b.slice(b.reshape(all, expected), g.axis, 0, g.shape[axis]);
 }
 
-// A scale or zero point as it stands beside the data.
+// Returns a scale or zero point in the shape that it has beside the data.
 static Term beside_data(Body& b, Term values, const Granularity& g) {
   if (!values.valid()) return values;
   if (g.block > 0) return unblocked(b, values, g);
@@ -178,7 +179,7 @@ static Result<Granularity> granularity(Body& b) {
   const int64_t axis = b.call().integer("axis", 1);
   if (g.block < 0) return Error("block_size is ", g.block, ", expected 1 or more");
   const int64_t scales = element_count(b.input(1).shape());
-  // Of data of one dimension the axis is its only one, and one scale for all needs none.
+  // Data of one dimension have only axis 0, and one scale for all data needs no axis.
   if (scales > 1 && rank > 1) {
     TRY_ASSIGN(g.axis, normal_axis(axis, rank));
   }
@@ -191,7 +192,7 @@ static Result<Granularity> granularity(Body& b) {
   return g;
 }
 
-// Attribute output_dtype, a number of ONNX's; `fallback` where it is left out.
+// Returns the type in attribute output_dtype, a number of ONNX's; `fallback` if it is left out.
 static Result<DType> output_type(const Body& b, DType fallback) {
   const int64_t number = b.call().integer("output_dtype", 0);
   if (number == 0) return fallback;
@@ -200,7 +201,8 @@ static Result<DType> output_type(const Body& b, DType fallback) {
   return row->dtype;
 }
 
-// To floats of few bits, rounded as Cast does; a zero point is added, which ONNX wants to be 0.
+// Quantizes to floats of few bits, rounded as Cast does; adds the zero point, which ONNX wants to
+// be 0.
 static Term quantized_to_code(Term ratio, Term zero, DType to) {
   Body& b = *ratio.body;
   const Term shifted = is_zero(zero) ? ratio : ratio + b.cast(zero, DType::kFloat32);
@@ -224,7 +226,7 @@ static void quantize_linear(Body& b) {
     return b.fail(Error("quantization to ", dtype_name(*to), " is not supported"));
   const Result<Granularity> g = granularity(b);
   if (!g.ok()) return b.fail(g.error());
-  // A scale of 0, of a pruned channel, makes numbers that stand for 0 whatever they are.
+  // A pruned channel has a scale of 0: any number of the channel stands for 0.
   const Term scale = beside_data(b, scale_input(b, 1), *g);
   const Term shift = beside_data(b, zero, *g);
   if (is_whole(*to)) return b.output(0, quantized(b.input(0), scale, shift, *to));

@@ -8,20 +8,20 @@ namespace pruner {
 
 static Term one(Term value) { return along(value, 0, 0); }
 
-// A quantized tensor as three of a call's inputs: its numbers, their scale and zero point.
+// Returns a quantized tensor from three of a call's inputs: numbers, their scale and zero point.
 static Quantized quantized_input(Body& b, size_t i) {
   return {b.input(i), one(scale_input(b, i + 1)), one(b.input(i + 2))};
 }
 
 static Term reals(const Quantized& x) { return dequantized(x.values, x.scale, x.zero); }
 
-// As the result, whose scale and zero point are inputs i and i + 1.
+// Writes y as the quantized result, whose scale and zero point are inputs i and i + 1.
 static void quantized_output(Body& b, Term y, size_t i, DType to) {
   b.output(0, quantized(y, one(divisor_input(b, i)), one(b.input(i + 1)), to));
 }
 
-// The zero points of all make one addend, and the result's is added before rounding. Products are
-// added without being rounded, in the order that ONNX Runtime has on CPUs with such instructions.
+// The zero points of x, y and the result make one addend, added before rounding. Products are added
+// without being rounded, in the order that ONNX Runtime has on CPUs with such instructions.
 static void qlinear_add(Body& b) {
   const Quantized x = quantized_input(b, 0), y = quantized_input(b, 3);
   const Term scale = one(divisor_input(b, 6));
@@ -56,7 +56,7 @@ static void qlinear_leaky_relu(Body& b) {
   quantized_output(b, y, 3, x.values.dtype());
 }
 
-// With channels_last the call's data have them last, `value` first.
+// Returns `value` with channels first; the call's data have channels last if channels_last is set.
 static Term channels_first(Body& b, Term value) {
   if (b.call().integer("channels_last", 0) == 0) return value;
   return b.transpose(value, channels_first_order(value.rank()));
@@ -92,19 +92,19 @@ static void qlinear_global_average_pool(Body& b) {
   b.output(0, in_layout(b, rounded(mean, one(b.input(4)), x.values.dtype())));
 }
 
-// Two scalars that are known and the same.
+// Whether two scalars are known and the same.
 static bool equal(Term a, Term b) {
   if (!a.valid() || !b.valid() || !a.constant() || !b.constant()) return false;
   return a.dtype() == b.dtype() && a.constant()->get(0) == b.constant()->get(0);
 }
 
-// As numbers with the scale and the zero point of a result.
+// Returns x as numbers with the scale and the zero point of a result.
 static Term requantized(const Quantized& x, Term scale, Term zero) {
   if (equal(x.scale, scale) && equal(x.zero, zero)) return x.values;
   return quantized(reals(x), scale, zero, zero.dtype());
 }
 
-// Scale and zero point of the result, then three inputs for each part.
+// The inputs are scale and zero point of the result, then three inputs for each part.
 static void qlinear_concat(Body& b) {
   const size_t inputs = b.call().num_inputs();
   if (inputs % 3 != 2) return b.fail(Error("takes 2 inputs and 3 for each part, found ", inputs));
@@ -115,7 +115,8 @@ static void qlinear_concat(Body& b) {
   b.output(0, b.concat(parts, b.call().integer("axis", 0)));
 }
 
-// The condition, x and y with their scales and zero points, scale and zero point of the result.
+// The inputs are the condition, x and y with their scales and zero points, and the result's scale
+// and zero point.
 static void qlinear_where(Body& b) {
   const Term scale = one(divisor_input(b, 7)), zero = one(b.input(8));
   const Term x = requantized(quantized_input(b, 1), scale, zero);
@@ -123,8 +124,8 @@ static void qlinear_where(Body& b) {
   b.output(0, b.add("Where", {b.input(0), x, y}));
 }
 
-// Exponentials times the whole number of steps in 1 over their sum. Before opset 13 softmax is over
-// all dimensions from the axis on.
+// A result is the exponential times the whole number of steps in 1, over the sum of exponentials.
+// Before opset 13 softmax is over all dimensions from the axis on.
 static void qlinear_softmax(Body& b) {
   const Quantized x = quantized_input(b, 0);
   const int64_t rank = x.values.rank();

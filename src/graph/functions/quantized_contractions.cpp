@@ -1,5 +1,5 @@
-// Products of quantized matrices and convolutions. Sums of products are int32's, which are exact;
-// what they are multiplied by afterwards is one float32: scale of a * scale of b / scale of y.
+// Products of quantized matrices and convolutions. Sums of products are int32, which is exact. Each
+// sum is then multiplied by one float32: scale of a * scale of b / scale of y.
 #include <algorithm>
 #include <cmath>
 
@@ -8,21 +8,22 @@
 
 namespace pruner {
 
-// Of the left matrix, whose rows may differ; of the right one, whose columns may.
+// These shape scales or zero points of the left matrix, whose rows may differ, and of the right
+// matrix, whose columns may differ.
 static Term by_row(Term values, int64_t rank) { return along(values, rank, rank - 2); }
 static Term by_column(Term values, int64_t rank) { return along(values, rank, rank - 1); }
 
 namespace {
 
-// Products of unsigned bytes and constant signed ones, as instructions for integers take them:
+// Products of unsigned and constant signed bytes, as integer instructions take them. The sum
 // sum (x - zx) w is sum x w and, for each output, the constant -zx * sum w.
 struct NarrowProduct {
   Term x;          // uint8
-  int64_t x_zero;  // its zero point
+  int64_t x_zero;  // zero point of x
   Tensor w;        // int8, whose zero point is 0
 };
 
-// What a sum has to stay below: so that an int32 does not wrap around, so that a float32 is exact.
+// Greatest sums with which an int32 does not wrap around, and with which a float32 is exact.
 constexpr int64_t kInt32Sums = (int64_t{1} << 31) - 1;
 constexpr int64_t kFloat32Sums = int64_t{1} << 24;
 constexpr int64_t kMostOfByte = 255, kMostOfSignedByte = 128;
@@ -31,7 +32,8 @@ constexpr int64_t kMostOfByte = 255, kMostOfSignedByte = 128;
 
 static bool is_byte(DType t) { return t == DType::kUInt8 || t == DType::kInt8; }
 
-// The weight less its zero points, which are of dimension `axis`; nothing where that is no byte.
+// Returns the weight less its zero points, which belong to dimension `axis`; nothing if a
+// difference is no byte.
 static std::optional<Tensor> symmetric_weight(Term w, Term zero, size_t axis) {
   const std::optional<Tensor>& known = w.constant();
   if (!known || !is_byte(w.dtype()) || (zero.valid() && !zero.constant())) return std::nullopt;
@@ -51,8 +53,8 @@ static std::optional<Tensor> symmetric_weight(Term w, Term zero, size_t axis) {
   return symmetric;
 }
 
-// Where the data are bytes with one zero point for all, and the weight is known; its zero points
-// are of dimension `axis`.
+// Returns the product if the data are bytes with one zero point for all, and the weight is known.
+// The weight's zero points belong to dimension `axis`.
 static std::optional<NarrowProduct> narrow_product(
     Term x, Term x_zero, Term w, Term w_zero, size_t axis) {
   Body& b = *x.body;
@@ -68,7 +70,7 @@ static std::optional<NarrowProduct> narrow_product(
   return NarrowProduct{bits + double{kMostOfSignedByte}, zero + kMostOfSignedByte, *weight};
 }
 
-// One number for each of `outputs`: what `of` says, times -factor.
+// Returns one number for each output: `of` the output, times -factor.
 static Term negative_sums(Body& b,
                           int64_t outputs,
                           int64_t factor,
@@ -80,7 +82,7 @@ static Term negative_sums(Body& b,
 
 static Attributes sums_in(DType dtype) { return {{"sums", std::string(dtype_name(dtype))}}; }
 
-// x [..., k] times a matrix w [k, n].
+// Returns x [..., k] times a matrix w [k, n].
 static Term narrow_matrix_product(Body& b, const NarrowProduct& p) {
   const int64_t k = p.w.shape()[0], n = p.w.shape()[1];
   const Term product = b.add("MatMul", {p.x, b.constant(p.w)}, sums_in(DType::kInt32));
@@ -92,8 +94,8 @@ static Term narrow_matrix_product(Body& b, const NarrowProduct& p) {
          });
 }
 
-// The sums as int32, or as float32 where that is exact and no instruction for integers does it: of
-// two matrices that are computed.
+// Returns the sums as int32, or as float32 if float32 is exact and no integer instruction makes the
+// sums, as for two computed matrices.
 static Term matrix_product(Body& b, Term x, Term x_zero, Term y, Term y_zero) {
   const int64_t k = x.extent(-1);
   if (y.rank() == 2 && k * kMostOfByte * kMostOfSignedByte <= kInt32Sums) {
@@ -115,7 +117,7 @@ static void matmul_integer(Body& b) {
   b.output(0, b.cast(sums, DType::kInt32));
 }
 
-// a, its scale and zero point, the same of b, scale and zero point of y.
+// The inputs are a, its scale and zero point, the same of b, and scale and zero point of y.
 static void qlinear_matmul(Body& b) {
   const Term sums = matrix_product(b, b.input(0), b.input(2), b.input(3), b.input(5));
   const int64_t rank = sums.rank();
@@ -134,8 +136,8 @@ static Term oriented(Body& b, Term matrix, const char* transposed) {
                            : b.transpose(matrix, order);
 }
 
-// a, its scale and zero point, the same of b, c in steps of the product, and, for a result that is
-// quantized, scale and zero point of y.
+// The inputs are a, its scale and zero point, the same of b, and c in steps of the product. A
+// quantized result also has scale and zero point of y.
 static void q_gemm(Body& b) {
   if (b.input(0).rank() != 2 || b.input(3).rank() != 2) {
     return b.fail(Error("operands ",
@@ -163,36 +165,36 @@ Term quantized_product(const Quantized& a, const Quantized& b) {
   return body.cast(sums, DType::kFloat32) * scale;
 }
 
-// The product with a bias, input `bias` of the call.
+// Returns the product with a bias, input `bias` of the call.
 static Term with_bias(Body& b, Term product, size_t bias) {
   return b.has(bias) ? product + b.input(bias) : product;
 }
 
-// a, b, their scales, their zero points, a bias.
+// The inputs are a, b, their scales, their zero points and a bias.
 static void matmul_integer_to_float(Body& b) {
   const Term product = quantized_product({b.input(0), scale_input(b, 2), b.input(4)},
                                          {b.input(1), scale_input(b, 3), b.input(5)});
   b.output(0, with_bias(b, product, 6));
 }
 
-// a of reals, b, its scale and zero point, a bias.
+// The inputs are a of reals, b, its scale and zero point, and a bias.
 static void dynamic_quantize_matmul(Body& b) {
   const Term product = quantized_product(dynamically_quantized(b.input(0)),
                                          {b.input(1), scale_input(b, 2), b.input(3)});
   b.output(0, with_bias(b, product, 4));
 }
 
-// The taps and channels of a weight that make one sum: w is [co, ci / groups, kernel...].
+// Returns how many products of taps and channels make one sum: w is [co, ci / groups, kernel...].
 static int64_t products_of(const Tensor& w) { return w.num_elements() / w.shape()[0]; }
 
-// Of [co, ci, ...] to [co, ci + more, ...], 0 there; of data [n, c, ...] the same.
+// Pads [co, ci, ...] with zeros to [co, ci + more, ...], and data [n, c, ...] alike.
 static Term with_channels(Body& b, Term x, int64_t more) {
   std::vector<int64_t> pads(static_cast<size_t>(2 * x.rank()), 0);
   pads[static_cast<size_t>(x.rank()) + 1] = more;
   return b.add("Pad", {x, b.integers(pads)});
 }
 
-// The bias less what the zero point of the data adds up to.
+// Returns the bias less the sums that the zero point of the data makes.
 static Term shifted_bias(Body& b, const NarrowProduct& p, Term bias) {
   if (p.x_zero == 0) return bias;
   const int64_t run = products_of(p.w);
@@ -214,10 +216,10 @@ static bool is_exact_in_float32(const NarrowProduct& p, Term bias) {
   return known.has_value();
 }
 
-// With a group for each channel no instruction adds up several products; vectors of float32 have
-// more of them a cycle than those of int32.
+// With a group for each channel no instruction adds up several products. Vectors of float32 make
+// more products a cycle than vectors of int32.
 static Term narrow_convolution(Body& b, const NarrowProduct& p, Term bias, Attributes attributes) {
-  constexpr int64_t kTerms = 4;  // of a dot product of bytes
+  constexpr int64_t kTerms = 4;  // products in a dot product of bytes
   const int64_t groups = b.call().integer("group", 1);
   bias = shifted_bias(b, p, bias);
   const bool real = groups > 1 && is_exact_in_float32(p, bias);
@@ -256,8 +258,9 @@ static void conv_integer(Body& b) {
   b.output(0, b.cast(sums, DType::kInt32));
 }
 
-// x, its scale and zero point, the same of w, scale and zero point of y, a bias in steps of the
-// product. With channels_last, as ONNX Runtime's optimizer writes it, x and y have them last.
+// The inputs are x, its scale and zero point, the same of w, and scale and zero point of y. The
+// last input is a bias in steps of the product. With channels_last, as ONNX Runtime's optimizer
+// writes, x and y have channels last.
 static void qlinear_conv(Body& b) {
   const bool last = b.call().integer("channels_last", 0) != 0;
   const int64_t rank = b.input(0).rank();

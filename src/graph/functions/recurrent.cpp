@@ -1,6 +1,6 @@
 // LSTM, GRU and RNN. The products of all inputs with W are one matmul; a step multiplies the state
-// by R and adds its row of those products. The steps are one loop (ops/recurrence.cpp), or nodes
-// for each: then the row is gathered by an index, so that every step is the same task.
+// by R and adds the step's row of those products. The steps are one loop (ops/recurrence.cpp), or
+// nodes for each step. The nodes gather the row by an index, so that every step is the same task.
 // DynamicQuantizeLSTM multiplies bytes: the inputs have one scale for all steps, the state has a
 // scale for each step.
 #include <algorithm>
@@ -13,15 +13,15 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kMostSteps = 4096;    // of all directions: each is a dozen nodes
-constexpr size_t kMostActivations = 3;  // of a direction: an LSTM's
+constexpr int64_t kMostSteps = 4096;    // steps of all directions; each is a dozen nodes
+constexpr size_t kMostActivations = 3;  // activations of a direction; an LSTM has the most
 
 struct Activation {
   std::string_view name;
-  int constants;       // how many of alpha and beta it takes
-  double alpha, beta;  // unless the call gives others
+  int constants;       // how many of alpha and beta the function takes
+  double alpha, beta;  // the defaults, unless the call gives others
   Term (*of)(Term x, double alpha, double beta);
-  std::optional<PrunerActivationKind> kind;  // in a loop; nullopt: it has none there
+  std::optional<PrunerActivationKind> kind;  // the function in a loop; nullopt: no loop has it
 };
 
 Term plain(const char* op, Term x) { return x.body->add(op, {x}); }
@@ -91,7 +91,7 @@ constexpr Activation kActivations[] = {
 };
 
 struct State {
-  Term h, c;  // c: of an LSTM alone
+  Term h, c;  // only an LSTM has c
 };
 
 /// One direction of a call.
@@ -99,15 +99,15 @@ struct Direction {
   Body& b;
   int64_t gates, steps, batch, hidden;
   std::vector<Activation> activations;
-  double clip;               // 0: none
-  bool reverse;              // from the last step to the first
-  Term products = {};        // X * W and the biases that are added before anything else, by step
-  Term r = {}, r_bias = {};  // [gates * hidden, hidden]; the bias where it stays with R
-  std::vector<Term> peepholes = {};  // [1, hidden] each, of the gates i, o, f; or none
-  Term in_sequence;                  // [steps, batch, 1]: whether a sequence is as long; or none
+  double clip;                       // 0: none
+  bool reverse;                      // whether steps go from the last to the first
+  Term products = {};                // X * W and the biases that are added first, per step
+  Term r = {}, r_bias = {};          // [gates * hidden, hidden]; the bias if it stays with R
+  std::vector<Term> peepholes = {};  // gates i, o, f, [1, hidden] each; or none
+  Term in_sequence;                  // whether a sequence has the step, [steps, batch, 1]; or none
   State state;
-  std::optional<Quantized> r_bytes = {};  // [hidden, gates * hidden], in place of R
-  Term late_bias = {};                    // what is added after R's products; or none
+  std::optional<Quantized> r_bytes = {};  // replaces R: [hidden, gates * hidden]
+  Term late_bias = {};                    // bias that is added after R's products; or none
 
   Term activated(size_t which, Term x) const {
     if (clip > 0) x = b.add("Clip", {x, b.scalar(-clip, x.dtype()), b.scalar(clip, x.dtype())});
@@ -118,8 +118,8 @@ struct Direction {
     if (n == 1) return {x};
     return b.add_many("Split", {x}, static_cast<size_t>(n), {{"axis", int64_t{1}}});
   }
-  /// h * R^T + more, `more` and R's rows being those of the gates [first, last). Bytes of R are
-  /// those of all gates.
+  /// Returns h * R^T + more for the gates [first, last): `more` and R's rows belong to these gates.
+  /// R as bytes has all gates.
   Term recurrent(Term h, int64_t first, int64_t last, Term more) const {
     if (r_bytes) {
       const Term sum = more + quantized_product(dynamically_quantized(h), *r_bytes);
@@ -176,12 +176,13 @@ State lstm_cell(const Direction& d, Term products, const State& s) {
 
 struct Kind {
   int64_t gates;
-  std::vector<std::string> activations;  // of one direction, unless the call gives others
+  std::vector<std::string> activations;  // names for one direction, unless the call gives others
   Cell cell;
   bool quantized = false;  // W and R are bytes, the gates their last dimension
 };
 
-// ONNX: the names of all directions, and for those that take constants the next of alpha and beta.
+// Returns the activations of all directions. ONNX: the call names them all, and an activation that
+// takes constants has the next of alpha and beta.
 Result<std::vector<Activation>> activations_of(const Body& b,
                                                const Kind& kind,
                                                int64_t directions) {
@@ -206,7 +207,7 @@ Result<std::vector<Activation>> activations_of(const Body& b,
   return activations;
 }
 
-// Element d of the first dimension.
+// Returns element d of the first dimension.
 Term element(Term x, int64_t d) {
   std::vector<int64_t> shape = x.shape();
   if (shape.empty()) return x;
@@ -215,7 +216,7 @@ Term element(Term x, int64_t d) {
   return x.body->reshape(part, shape);
 }
 
-// Element d of the first dimension, as a constant where x is one.
+// Returns element d of the first dimension, as a constant if x is constant.
 Term known_element(Term x, int64_t d) {
   const std::optional<Tensor>& all = x.constant();
   if (!all || all->shape().empty()) return element(x, d);
@@ -225,7 +226,7 @@ Term known_element(Term x, int64_t d) {
   return x.body->constant(std::move(part));
 }
 
-// Row `step` of [steps, ...], by an index.
+// Returns row `step` of [steps, ...], gathered by an index.
 Term row(Term x, int64_t step) {
   Tensor index(DType::kInt64, {});
   index.set_int(0, step);
@@ -266,7 +267,7 @@ class Recurrence {
   bool batch_first_ = false;
   int64_t steps_ = 0, batch_ = 0, hidden_ = 0, directions_ = 1;
   Term x_;             // [steps * batch, inputs]
-  Quantized x_bytes_;  // [steps, batch, inputs], of the quantized kind
+  Quantized x_bytes_;  // [steps, batch, inputs]; the quantized kind has it
 };
 
 Result<Unit> Recurrence::check_shape(size_t i,
@@ -312,7 +313,8 @@ Result<Unit> Recurrence::check_weights(int64_t rows) const {
   return check_shape(2, "R", {directions_, rows, hidden_});
 }
 
-// Scales and zero points are one for each direction, or one for each of a direction's columns.
+// Checks W and R as bytes. There is a scale and a zero point for each direction, or for each of a
+// direction's columns.
 Result<Unit> Recurrence::check_bytes(int64_t rows) const {
   TRY(check_shape(1, "W", {directions_, b_.call().shape(0)[2], rows}));
   TRY(check_shape(2, "R", {directions_, hidden_, rows}));
@@ -325,7 +327,7 @@ Result<Unit> Recurrence::check_bytes(int64_t rows) const {
   return Unit{};
 }
 
-// Nothing where every sequence has all steps.
+// Returns whether each sequence has each step; nothing if every sequence has all steps.
 Term Recurrence::in_sequence() {
   if (!b_.has(4)) return {};
   const std::optional<Tensor>& lengths = b_.call().input(4).constant;
@@ -374,7 +376,7 @@ void Recurrence::add_weights(Direction& d, int64_t index) {
         b_.reshape(b_.slice(all, 0, gate * hidden_, (gate + 1) * hidden_), {1, hidden_}));
 }
 
-// As ONNX Runtime computes it: steps that no sequence has do not count in the range of the inputs.
+// Quantizes the inputs like ONNX Runtime: steps that no sequence has do not count in their range.
 void Recurrence::quantize_inputs(Term in_sequence) {
   Term x = b_.reshape(x_, {steps_, batch_, x_.extent(1)});
   if (in_sequence.valid()) {
@@ -384,7 +386,8 @@ void Recurrence::quantize_inputs(Term in_sequence) {
   x_bytes_ = dynamically_quantized(x);
 }
 
-// Each sequence from its last step to its first, [steps, batch, ...]; what is behind it stays.
+// Returns each sequence from its last step to its first, [steps, batch, ...]; steps behind a
+// sequence stay.
 Term Recurrence::turned(Term by_step) const {
   const Term lengths = b_.cast(b_.input(4), DType::kInt64);
   return b_.add("ReverseSequence",
@@ -409,7 +412,8 @@ void Recurrence::add_bytes(Direction& d, int64_t index) {
   d.late_bias = b_.slice(bias, 0, 0, rows) + b_.slice(bias, 0, rows, 2 * rows);
 }
 
-// What each step gives, in the order of X. A sequence that is over keeps its state and gives zeros.
+// Returns the result of each step, in the order of X. A sequence that is over keeps its state, and
+// its result is zero.
 std::vector<Term> Recurrence::run(Direction& d) {
   std::vector<Term> made(static_cast<size_t>(steps_));
   const bool is_turned = kind_.quantized && d.in_sequence.valid();
@@ -481,7 +485,7 @@ void Recurrence::write_nodes(const std::vector<Activation>& activations) {
   if (!y_c.empty()) write_last(2, joined(y_c, 0));
 }
 
-// An output of the last states, [directions, batch, hidden].
+// Writes an output of the last states, [directions, batch, hidden].
 void Recurrence::write_last(size_t output, Term states) {
   b_.output(output, batch_first_ ? b_.transpose(states, {1, 0, 2}) : states);
 }
@@ -492,12 +496,12 @@ bool Recurrence::may_loop(const std::vector<Activation>& activations) const {
          std::ranges::all_of(activations, [](const Activation& a) { return a.kind.has_value(); });
 }
 
-// Whether R's products have a bias of their own, by which the reset is multiplied, too.
+// Whether R's products have a bias of their own, which the reset multiplies, too.
 bool Recurrence::adds_before_reset() const {
   return kind_.gates == 3 && b_.call().integer("linear_before_reset", 0) != 0;
 }
 
-// [steps, batch, directions, gates, hidden]
+// Returns the products of X and W of all directions: [steps, batch, directions, gates, hidden].
 Term Recurrence::all_products() {
   const int64_t rows = kind_.gates * hidden_, all = directions_ * rows;
   std::vector<Term> operands = {x_, b_.reshape(b_.input(1), {all, x_.extent(1)})};
@@ -510,7 +514,7 @@ Term Recurrence::all_products() {
                     {steps_, batch_, directions_, kind_.gates, hidden_});
 }
 
-// As PrunerRecurrence has R.
+// Returns R in the layout of PrunerRecurrence.
 Term Recurrence::packed_weights() const {
   const int64_t blocks = (hidden_ + PRUNER_UNITS - 1) / PRUNER_UNITS;
   const int64_t behind = blocks * PRUNER_UNITS - hidden_;
@@ -548,7 +552,7 @@ void Recurrence::write_loop(const std::vector<Activation>& activations) {
   std::vector<double> alphas, betas;
   const size_t each = kind_.activations.size();
   for (size_t i = 0; i < static_cast<size_t>(directions_) * kMostActivations; ++i) {
-    // An operator with fewer of them does not ask for the others.
+    // An operator with fewer activations does not ask for the others.
     const size_t which = std::min(i % kMostActivations, each - 1);
     const Activation& activation = activations[i / kMostActivations * each + which];
     kinds.push_back(*activation.kind);

@@ -123,7 +123,7 @@ static void linear_attention(Body& b) {
   const double scale = given != 0 ? given : 1 / std::sqrt(static_cast<double>(a.key_width));
   std::vector<Term> answers;
   for (int64_t t = 0; t < a.steps; ++t) {
-    // What input i has at this step, its heads as matrices.
+    // Returns input i at this step, with its heads as matrices.
     const auto step = [&](size_t i, int64_t rows, int64_t columns) {
       return b.reshape(b.slice(inputs[i], 1, t, t + 1), {a.batch, -1, rows, columns});
     };

@@ -28,7 +28,7 @@ static ValueId embeddings(NetworkBuilder& b, ValueId ids, int64_t hidden) {
   return layer_norm(b, "embeddings.norm", sum, kEpsilon);
 }
 
-// The last layer's [batch, sequence, hidden].
+// Returns the last layer's output, [batch, sequence, hidden].
 static ValueId encode(NetworkBuilder& b, const Bert& bert, const NetworkOptions& options) {
   const std::vector<int64_t> shape = {options.batch_size, options.sequence_length};
   ValueId x = embeddings(b, b.input("input_ids", shape, DType::kInt64), bert.hidden);
@@ -63,7 +63,7 @@ Result<Graph> build_bert_base(const NetworkOptions& options) {
   return build({"bert_base", 12, 768, 3072, 12}, options);
 }
 
-// Of two classes, as HuggingFace has it where nothing is said.
+// The classifier has two classes, HuggingFace's default.
 Result<Graph> build_bert_base_seq_class(const NetworkOptions& options) {
   const Bert bert = {"bert_base_seq_class", 12, 768, 3072, 12};
   NetworkBuilder b(bert.name, options);

@@ -10,7 +10,7 @@ static constexpr int64_t kLayers = 12, kHidden = 768, kHeads = 12;
 static constexpr int64_t kVocabulary = 50257, kPositions = 1024;
 static constexpr double kEpsilon = 1e-5;
 
-// By tanh: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+// Returns GELU computed with tanh: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
 static ValueId gelu_new(NetworkBuilder& b, ValueId x) {
   const ValueId cube = b.node("Mul", {b.node("Pow", {x, b.scalar(3)}), b.scalar(0.044715)});
   const double root = std::sqrt(2 / 3.14159265358979323846);

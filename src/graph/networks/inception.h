@@ -1,11 +1,11 @@
-// What GoogLeNet and Inception-v3 have in common.
+// The layers that GoogLeNet and Inception-v3 share.
 #pragma once
 
 #include "graph/networks/network_builder.h"
 
 namespace pruner {
 
-/// Conv, batch norm with torchvision's epsilon of these networks, relu.
+/// Adds a Conv, a batch norm with torchvision's epsilon of these networks, and a relu.
 inline ValueId inception_conv(NetworkBuilder& b,
                               const std::string& name,
                               ValueId x,

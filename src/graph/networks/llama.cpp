@@ -11,13 +11,13 @@ static constexpr Llama kSmolLm2 = {"llama_135m", 30, 576, 9, 3, 1536, 49152, 100
 
 namespace {
 
-/// Where the rows of a run stand, and what they see.
+/// The places of a run's rows, and the keys that the rows see.
 struct Places {
-  ValueId cosine, sine;  // of rotary position embeddings: [1 or batch, rows, head / 2]
-  ValueId mask;          // if there is a cache
+  ValueId cosine, sine;  // tables of rotary position embeddings: [1 or batch, rows, head / 2]
+  ValueId mask;          // invalid without a cache
 };
 
-/// Cosines and sines of the angles of rotary position embeddings (Su et al. 2021).
+/// Returns cosines and sines of the angles of rotary position embeddings (Su et al. 2021).
 Places places_of(NetworkBuilder& b, const Llama& llama, int64_t rows, const CachePlace& cache) {
   const int64_t pairs = llama.head() / 2;
   const std::vector<int64_t> shape = cache.has_cache() ? std::vector<int64_t>{cache.length, pairs}
@@ -38,7 +38,7 @@ Places places_of(NetworkBuilder& b, const Llama& llama, int64_t rows, const Cach
   return places;
 }
 
-/// [batch, heads, positions, head] with each head as often as queries share it.
+/// Returns [batch, heads, positions, head] with each head as often as queries share it.
 ValueId repeated(NetworkBuilder& b, const std::string& name, ValueId x, int64_t times) {
   const std::vector<int64_t> in = b.shape(x);
   const ValueId parts =
@@ -49,7 +49,8 @@ ValueId repeated(NetworkBuilder& b, const std::string& name, ValueId x, int64_t 
                 {all, b.integers(name + ".heads", {in[0], in[1] * times, in[2], in[3]})});
 }
 
-/// Of queries, keys and values [batch, rows, heads * head], the first two turned to their places.
+/// Returns the attention of queries, keys and values [batch, rows, heads * head]. Queries and keys
+/// are already turned to their places.
 ValueId attend(NetworkBuilder& b,
                const Llama& llama,
                int64_t layer,
@@ -81,7 +82,7 @@ ValueId rms_norm(NetworkBuilder& b, const std::string& name, ValueId x, const Ll
   return b.node("RMSNormalization", {x, scale}, {{"epsilon", llama.epsilon}});
 }
 
-/// [batch, rows, hidden] through a layer.
+/// Runs [batch, rows, hidden] through a layer.
 ValueId block(NetworkBuilder& b,
               const Llama& llama,
               int64_t layer,

@@ -10,14 +10,14 @@ static constexpr int64_t kLayers = 24, kHidden = 512, kNarrow = 128, kInner = 51
 static constexpr int64_t kVocabulary = 30522, kPositions = 512, kEmbedding = 128;
 static constexpr int64_t kFeedForwards = 4;
 
-// A scale and a shift a channel; about 0.7 keeps the size of a sum of two.
+// Applies a scale and a shift per channel; a scale of about 0.7 keeps the size of a sum of two.
 static ValueId no_norm(NetworkBuilder& b, const std::string& name, ValueId x, double scale) {
   const std::vector<int64_t> width = {b.shape(x).back()};
   const ValueId scaled = b.node("Mul", {x, b.random(name + ".weight", width, scale, 0.1 * scale)});
   return b.node("Add", {scaled, b.random(name + ".bias", width, 0, 0.1)});
 }
 
-// linear() of y added to x.
+// Returns linear() of y plus x.
 static ValueId add_output(NetworkBuilder& b, const std::string& name, ValueId y, ValueId x) {
   const ValueId out = linear(b, name + ".dense", y, b.shape(x).back());
   return no_norm(b, name + ".LayerNorm", b.node("Add", {out, x}), 0.7);
@@ -31,7 +31,7 @@ static ValueId intermediate(NetworkBuilder& b, const std::string& name, ValueId 
   return b.relu(linear(b, name + ".intermediate.dense", x, kInner, 2));
 }
 
-// Each word with the one after and the one before it, zeros past the ends.
+// Returns each word with the words after and before it, zeros past the ends.
 static ValueId trigrams(NetworkBuilder& b, ValueId words) {
   const ValueId next = b.node("Pad", {words, b.integers("next", {0, -1, 0, 0, 1, 0})});
   const ValueId previous = b.node("Pad", {words, b.integers("previous", {0, 1, 0, 0, -1, 0})});
@@ -64,7 +64,7 @@ static ValueId layer(NetworkBuilder& b, const std::string& name, ValueId x) {
   return add_output(b, name + ".output.bottleneck", y, x);
 }
 
-// The last layer's [batch, sequence, hidden].
+// Returns the last layer's output, [batch, sequence, hidden].
 static ValueId encode(NetworkBuilder& b, const NetworkOptions& options) {
   const std::vector<int64_t> shape = {options.batch_size, options.sequence_length};
   ValueId x = embeddings(b, b.input("input_ids", shape, DType::kInt64));
@@ -78,7 +78,7 @@ Result<Graph> build_mobilebert(const NetworkOptions& options) {
   return b.finish({{x, "last_hidden_state"}, {token(b, x, 0), "pooler_output"}});
 }
 
-// Of two classes, as HuggingFace has it where nothing is said.
+// The classifier has two classes, HuggingFace's default.
 Result<Graph> build_mobilebert_seq_class(const NetworkOptions& options) {
   NetworkBuilder b("mobilebert_seq_class", options);
   return b.finish({{b.dense("classifier", token(b, encode(b, options), 0), 2), "logits"}});

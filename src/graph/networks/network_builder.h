@@ -21,14 +21,14 @@ enum class Nonlinearity : uint8_t {
 /// A convolution of images with square strides.
 struct ConvLayer {
   int64_t channels = 0, kernel = 1;
-  int64_t kernel_w = 0;  // 0: as kernel, which else is the height alone
+  int64_t kernel_w = 0;  // width of the kernel, whose height is `kernel`; 0: same as the height
   int64_t stride = 1, groups = 1, dilation = 1;
-  int64_t padding = -1;  // on each side; -1: half the kernel's reach, which keeps the size
+  int64_t padding = -1;  // padding on each side; -1: half the kernel's reach, which keeps the size
   bool bias = false;
   Nonlinearity then = Nonlinearity::kNone;
-  double gain = 0;        // of the weight's variance; 0: what keeps the size through `then`
-  double norm_scale = 1;  // about the scale of the batch norm, where there is one
-  double epsilon = 1e-5;  // of the batch norm
+  double gain = 0;        // factor of the weight's variance; 0: keeps the size through `then`
+  double norm_scale = 1;  // about the scale of the batch norm, if there is one
+  double epsilon = 1e-5;  // epsilon of the batch norm
 };
 
 class NetworkBuilder {
@@ -41,44 +41,45 @@ class NetworkBuilder {
   }
 
   ValueId input(const std::string& name, std::vector<int64_t> shape, DType dtype);
-  /// "input", batch x 3 x size x size.
+  /// Adds the input "input", batch x 3 x size x size.
   ValueId image(const NetworkOptions& options);
-  /// An input of float32 that an instance keeps from run to run; in the next one it is `next`,
-  /// which becomes an output.
+  /// Adds a float32 input that an instance keeps from run to run. In the next run the input has the
+  /// value of `next`, an output.
   ValueId state(const std::string& name, std::vector<int64_t> shape);
   void next_state(ValueId state, ValueId next, const std::string& name);
-  /// A node with one output.
+  /// Adds a node with one output.
   ValueId node(const std::string& op,
                std::vector<ValueId> inputs,
                std::map<std::string, Attribute> attributes = {});
   ValueId constant(const std::string& name, Tensor tensor);
   ValueId scalar(double value);
   ValueId integers(const std::string& name, std::vector<int64_t> values);
-  /// Uniform around `mean`, at most `spread` away.
+  /// Adds values drawn uniformly around `mean`, at most `spread` away.
   ValueId random(const std::string& name, std::vector<int64_t> shape, double mean, double spread);
-  /// Uniform with mean 0 and variance gain / fan_in; gain 2 keeps the size through a relu.
+  /// Adds uniform values with mean 0 and variance gain / fan_in; gain 2 keeps the size through a
+  /// relu.
   ValueId weight(const std::string& name, std::vector<int64_t> shape, int64_t fan_in, double gain);
 
   ValueId activation(ValueId x, Nonlinearity kind);
   ValueId relu(ValueId x) { return activation(x, Nonlinearity::kRelu); }
-  /// Conv, nonlinearity.
+  /// Adds a Conv and a nonlinearity.
   ValueId conv(const std::string& name, ValueId x, const ConvLayer& layer);
-  /// BatchNormalization scaled by about `scale`.
+  /// Adds a BatchNormalization scaled by about `scale`.
   ValueId norm(const std::string& name, ValueId x, double scale = 1, double epsilon = 1e-5);
-  /// Conv, batch norm, nonlinearity.
+  /// Adds a Conv, a batch norm and a nonlinearity.
   ValueId conv_norm(const std::string& name, ValueId x, const ConvLayer& layer);
-  /// Windows of `kernel` x `kernel`; with `ceil` a last one that is cut off counts.
+  /// Pools windows of `kernel` x `kernel`; with `ceil` a last window that is cut off counts.
   ValueId max_pool(
       ValueId x, int64_t kernel, int64_t stride, int64_t padding = 0, bool ceil = false);
-  /// The padding counts, as in torch.
+  /// The padding counts in the average, as in torch.
   ValueId average_pool(ValueId x, int64_t kernel, int64_t stride, int64_t padding = 0);
-  /// Bilinear; else than with `align_corners`, pixels are areas whose borders agree.
+  /// Resizes bilinearly; without `align_corners`, pixels are areas whose borders agree.
   ValueId resize(ValueId x, int64_t height, int64_t width, bool align_corners);
   ValueId concat(std::vector<ValueId> parts, int64_t axis = 1);
-  /// Fully connected, of [n, features], with bias.
+  /// Adds a fully connected layer of [n, features] with bias.
   ValueId dense(const std::string& name, ValueId x, int64_t out, double gain = 1);
   ValueId flatten(ValueId x);
-  /// Global average pool, flatten, dense.
+  /// Adds a global average pool, a flatten and a dense layer.
   ValueId classifier(const std::string& name, ValueId x, int64_t classes);
 
   const std::vector<int64_t>& shape(ValueId id) const { return graph_[id].shape; }
@@ -90,8 +91,8 @@ class NetworkBuilder {
   ValueId convolve(const std::string& name, ValueId x, const ConvLayer& layer);
 
   Graph graph_;
-  std::vector<std::pair<ValueId, std::string>> state_outputs_;  // behind the others
-  std::vector<int> state_inputs_;                               // of each
+  std::vector<std::pair<ValueId, std::string>> state_outputs_;  // outputs behind the others
+  std::vector<int> state_inputs_;                               // number of the input of each state
   Rng rng_;
   bool draw_weights_;
   std::shared_ptr<ImportCache> cache_;  // null: weights are drawn for this network alone

@@ -14,8 +14,8 @@ struct Resnet {
   std::array<bool, 4> dilated = {};          // stages that dilate instead of taking a stride
 };
 
-/// `image` to the last stage's output, at 1/32 of its size (less where dilated). Layers are named
-/// as torchvision's, after `prefix`.
+/// Returns the last stage's output, at 1/32 of the size of `image` (less if stages are dilated).
+/// Layers have torchvision's names, after `prefix`.
 ValueId resnet_features(NetworkBuilder& b,
                         const std::string& prefix,
                         ValueId image,

@@ -20,10 +20,10 @@ struct Conv3d {
 }  // namespace
 
 static constexpr int64_t kFrames = 16, kClasses = 400;
-// The size of what a block adds to its input.
+// The scale of the summand that a block adds to its input.
 static constexpr double kBranch = 0.35;
 
-// Conv and batch norm; half the kernel's reach is padded on each side.
+// Adds a Conv and a batch norm; half the kernel's reach is padded on each side.
 static ValueId conv_norm(NetworkBuilder& b,
                          const std::string& name,
                          ValueId x,
@@ -75,7 +75,8 @@ Result<Graph> build_r3d_18(const NetworkOptions& options) {
   return build("r3d_18", options, {options.batch_size, 3, kFrames, size, size});
 }
 
-// As TenSet traces it, and Pruner after it: the frames come last, where torchvision has the width.
+// TenSet, and Pruner after TenSet, trace the network with the frames last, where torchvision has
+// the width.
 Result<Graph> build_resnet3d_18(const NetworkOptions& options) {
   const int64_t size = options.image_size;
   return build("resnet3d_18", options, {options.batch_size, 3, size, size, kFrames});

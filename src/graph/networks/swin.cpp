@@ -34,7 +34,7 @@ static ValueId slice(NetworkBuilder& b,
                  b.integers(name + ".axis", {axis})});
 }
 
-// Zeros below and to the right, up to multiples of `step`.
+// Pads with zeros below and to the right, up to multiples of `step`.
 static ValueId padded(NetworkBuilder& b, const std::string& name, ValueId x, int64_t step) {
   const auto missing = [&](int64_t extent) { return (step - extent % step) % step; };
   const int64_t below = missing(b.shape(x)[1]), right = missing(b.shape(x)[2]);
@@ -42,8 +42,8 @@ static ValueId padded(NetworkBuilder& b, const std::string& name, ValueId x, int
   return b.node("Pad", {x, b.integers(name + ".pads", {0, 0, 0, 0, 0, below, right, 0})});
 }
 
-// Pixel `by` of each row and column, from the end where that is negative, becomes the first, and
-// those before it the last.
+// Rotates each row and column: pixel `by`, counted from the end if negative, becomes the first, and
+// the pixels before it become the last.
 static ValueId rolled(NetworkBuilder& b, const std::string& name, ValueId x, int64_t by) {
   for (const int64_t axis : {1, 2}) {
     const int64_t extent = b.shape(x)[axis];
@@ -53,7 +53,7 @@ static ValueId rolled(NetworkBuilder& b, const std::string& name, ValueId x, int
   return x;
 }
 
-// [batch * windows, pixels, channels].
+// Returns windows of x: [batch * windows, pixels, channels].
 static ValueId windows_of(NetworkBuilder& b, const std::string& name, ValueId x) {
   const Ints in = b.shape(x);
   const int64_t rows = in[1] / kWindow, columns = in[2] / kWindow;
@@ -68,8 +68,8 @@ static ValueId joined(NetworkBuilder& b, const std::string& name, ValueId x, con
   return reshape(b, name, transpose(b, x, {0, 1, 3, 2, 4, 5}), image);
 }
 
-// What a pixel adds to the scores of another says a table by how far it is: [heads, pixels,
-// pixels].
+// Returns what each pixel adds to the scores of each other pixel, from a table by their distance:
+// [heads, pixels, pixels].
 static ValueId position_bias(NetworkBuilder& b, const std::string& name, int64_t heads) {
   static constexpr int64_t kDistances = 2 * kWindow - 1;
   const ValueId table = b.random(name + ".table", {kDistances * kDistances, heads}, 0, 0.5);
@@ -84,8 +84,9 @@ static ValueId position_bias(NetworkBuilder& b, const std::string& name, int64_t
   return transpose(b, reshape(b, name, found, {kPixels, kPixels, heads}), {2, 0, 1});
 }
 
-// Which pixels of a shifted window see each other: those that were neighbours before the shift.
-// torchvision takes 100 from the scores of others, whose exponentials are 0 in float32, too.
+// Returns which pixels of a shifted window see each other: the neighbours before the shift.
+// torchvision takes 100 from the scores of all other pixels, whose exponentials are 0 in float32,
+// too.
 static ValueId shift_mask(NetworkBuilder& b, const Ints& image) {
   const int64_t rows = image[1] / kWindow, columns = image[2] / kWindow;
   const auto region = [](int64_t at, int64_t extent) {
@@ -110,7 +111,7 @@ ValueId window_attention(
   const int64_t height = b.shape(x)[1], width = b.shape(x)[2], channels = b.shape(x)[3];
   ValueId y = padded(b, name, x, kWindow);
   const Ints image = b.shape(y);
-  // One window has nothing to shift to.
+  // A single window has nothing to shift to.
   const bool shifts = shifted && image[1] > kWindow && image[2] > kWindow;
   if (shifts) y = rolled(b, name, y, kShift);
   y = windows_of(b, name, y);
@@ -133,7 +134,7 @@ static ValueId block(
   return b.node("Add", {x, linear(b, name + ".mlp.3", y, channels)});
 }
 
-// The channels of 2x2 pixels, column by column, as one pixel of twice as many.
+// Joins the channels of 2x2 pixels, column by column, into one pixel of twice as many channels.
 static ValueId merged(NetworkBuilder& b, const std::string& name, ValueId x) {
   x = padded(b, name, x, 2);
   const Ints in = b.shape(x);

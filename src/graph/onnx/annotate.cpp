@@ -16,8 +16,8 @@ namespace {
 
 using Kernels = std::set<size_t>;
 
-/// Which kernels compute each node of a main graph: those that have its number; of what the passes
-/// have folded into others, those that took it in.
+/// `NodeKernels` says which kernels compute each node of a main graph: the kernels that have the
+/// node's number. A node that the passes folded into others belongs to the kernels that took it in.
 class NodeKernels {
  public:
   NodeKernels(const onnx::GraphProto& graph, std::span<const NotedKernel> kernels)
@@ -42,13 +42,14 @@ class NodeKernels {
   }
 
   const Kernels& of(int node) const { return of_[static_cast<size_t>(node)]; }
-  /// Whether it is computed from constants alone.
+  /// Whether the node is computed from constants alone.
   bool is_constant(int node) const {
     return std::ranges::none_of(graph_.node(node).output(),
                                 [&](const std::string& name) { return varies_.contains(name); });
   }
-  /// The kernels that a node without one was folded into: that of its data where it scales them,
-  /// else the one that reads it, else that of its data. Empty: it is not known.
+  /// Returns the kernels into which a node without a kernel was folded. A node that scales its data
+  /// has the kernel of the data; any other node the kernel that reads it, else the kernel of its
+  /// data. Empty: the kernel is not known.
   Kernels folded_into(int node) const {
     const Kernels before = data_kernels(node), after = reading_kernels(node);
     if (graph_.node(node).op_type() == "BatchNormalization" && !before.empty()) return before;
@@ -56,7 +57,8 @@ class NodeKernels {
   }
 
  private:
-  /// Of what makes a node's first input that varies, through nodes without a kernel.
+  /// Returns the kernels of the node that makes the first input that varies, past nodes without a
+  /// kernel.
   Kernels data_kernels(int node) const {
     for (bool moved = true; moved;) {
       moved = false;
@@ -72,7 +74,7 @@ class NodeKernels {
     return {};
   }
 
-  /// Of all that read what a node makes, through nodes without a kernel.
+  /// Returns the kernels of all nodes that read a node's outputs, past nodes without a kernel.
   Kernels reading_kernels(int node) const {
     Kernels found;
     std::set<int> seen;
@@ -96,10 +98,10 @@ class NodeKernels {
   std::vector<Kernels> of_;
   std::map<std::string, int> made_by_;
   std::map<std::string, std::vector<int>> read_by_;
-  std::set<std::string> varies_;  // names of what is no constant
+  std::set<std::string> varies_;  // names of values that are no constants
 };
 
-/// A line for each note; kernels of one task have one.
+/// Returns a line for each note; kernels of one task have one note.
 std::string joined(const Kernels& of, std::span<const NotedKernel> kernels) {
   std::string text;
   std::set<std::string> seen;

@@ -56,7 +56,7 @@ class UnknownOperators {
       } else if (!is_known(operator_name(node))) {
         unknown_[operator_name(node)].push_back(label(node));
       }
-      // Which graph of an If is taken is not known yet.
+      // The import does not know yet which graph of an If is taken.
       if (operator_name(node) == "If") continue;
       for (const onnx::GraphProto* graph : subgraphs(node)) add(graph->node());
     }

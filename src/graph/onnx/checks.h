@@ -1,4 +1,4 @@
-// What a model says of itself, checked: its versions, and the types that it declares.
+// Checks of what a model says of itself: its versions, and the types that it declares.
 #pragma once
 
 #include "graph/graph.h"
@@ -8,14 +8,14 @@ namespace pruner {
 
 using OpsetImports = google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>;
 
-/// The opset of ONNX's own operators, `fallback` where the imports do not say; an error where it is
-/// one that we cannot read.
+/// Returns the opset of ONNX's own operators, `fallback` if the imports do not name one; an error
+/// if we cannot read the opset.
 Result<int64_t> standard_opset(const OpsetImports& imports, int64_t fallback);
 
-/// The same of a model; an unknown IR version is warned of.
+/// Returns the opset of a model; warns of an unknown IR version.
 Result<int64_t> check_versions(const onnx::ModelProto& model);
 
-/// One line in the log where values have other types or shapes than the file declares.
+/// Logs one line if values have other types or shapes than the file declares.
 void warn_of_declared_types(const onnx::ModelProto& model,
                             const Graph& graph,
                             const NameScope& scope);

@@ -1,5 +1,5 @@
-// Nodes that choose a graph or repeat one. Which and how often has to be known when the model is
-// read; what they stand for is then a list of nodes without branches.
+// Nodes that choose a graph or repeat a graph. The choice and the number of repetitions have to be
+// known when the model is read; the nodes then stand for a list of nodes without branches.
 #include <algorithm>
 #include <limits>
 
@@ -9,7 +9,8 @@
 
 namespace pruner {
 
-// The types of tensors that have no elements; empty: some have, or are sequences.
+// Returns the types of tensors that all have no elements; empty if one has elements, or is a
+// sequence.
 static std::vector<TensorType> types_of_empty(const ConstructCall& call,
                                               const std::vector<Entry>& outputs) {
   std::vector<TensorType> types;
@@ -21,7 +22,8 @@ static std::vector<TensorType> types_of_empty(const ConstructCall& call,
   return types;
 }
 
-// The outputs of a branch, whatever the condition says; names of what it makes begin with `prefix`.
+// Returns the outputs of a branch, whatever the condition says. The names of the branch's values
+// begin with `prefix`.
 static Outputs add_branch(const ConstructCall& call, bool then, const std::string& prefix) {
   TRY_ASSIGN(const auto chosen, call.graph(then ? "then_branch" : "else_branch"));
   const auto [graph, scope] = chosen;
@@ -34,9 +36,9 @@ static Outputs add_branch(const ConstructCall& call, bool then, const std::strin
   return call.importer.add_body(*graph, *scope, prefix, {}, &needed);
 }
 
-// Where both branches make the same tensors without elements, as behind `if boxes.numel() == 0`,
-// the condition decides nothing: gives the outputs of the longer branch, which is right at other
-// extents, too. nullopt: the branch that made `made` is the right one.
+// Returns the outputs of the longer branch if both branches make the same tensors without elements,
+// as behind `if boxes.numel() == 0`. The condition then decides nothing, and the longer branch is
+// right at other extents, too. nullopt: the branch that made `made` is the right one.
 static std::optional<std::vector<Entry>> longer_branch(const ConstructCall& call,
                                                        bool then,
                                                        const std::vector<Entry>& made) {
@@ -82,7 +84,7 @@ static Outputs add_both_branches(const ConstructCall& call, ValueId condition) {
   for (size_t i = 0; i < std::min(thens.size(), elses.size()); ++i) {
     const auto *a = std::get_if<ValueId>(&thens[i]), *b = std::get_if<ValueId>(&elses[i]);
     if (is_given && a != nullptr && b != nullptr && !(a->valid() && b->valid())) {
-      outputs.emplace_back(ValueId{});  // the part does not need it
+      outputs.emplace_back(ValueId{});  // the part does not need the output
       continue;
     }
     if (a == nullptr || b == nullptr || !a->valid() || !b->valid()) return unknown;
@@ -124,7 +126,7 @@ static Outputs add_if(const ConstructCall& call) {
   return longer ? *std::move(longer) : std::move(made);
 }
 
-// Tensors of one shape along a new axis.
+// Joins tensors of one shape along a new axis.
 static Result<ValueId> side_by_side(Importer& importer,
                                     std::vector<ValueId> parts,
                                     int64_t axis,
@@ -142,11 +144,11 @@ static Result<ValueId> side_by_side(Importer& importer,
 
 namespace {
 
-// A graph that is run again and again, and what its runs make to be stacked.
+// A graph that is run again and again, and the outputs of its runs that are stacked.
 class Rounds {
  public:
-  /// `inputs` and `outputs`: how many the graph has to have; `first` of the outputs are not
-  /// stacked.
+  /// The graph has to have `inputs` inputs and `first` or more outputs; its first `first` outputs
+  /// are not stacked.
   static Result<Rounds> of(const ConstructCall& call, size_t inputs, size_t first) {
     TRY_ASSIGN(const auto body, call.graph("body"));
     const auto found = static_cast<size_t>(body.first->input_size());
@@ -157,7 +159,7 @@ class Rounds {
     return Rounds(call, body.first, body.second, first);
   }
 
-  /// The outputs that are not stacked.
+  /// Runs the graph once. Returns the outputs that are not stacked.
   Outputs run(std::vector<Entry> inputs) {
     const std::string prefix = call_->name + "/" + std::to_string(count_++) + "/";
     TRY_ASSIGN(std::vector<Entry> outputs,
@@ -174,7 +176,7 @@ class Rounds {
 
   size_t stacks() const { return stacked_.size(); }
 
-  /// What the runs made as output i of those that are stacked, side by side along a new axis.
+  /// Returns stacked output i of all runs, side by side along a new axis.
   Result<ValueId> stack(size_t i, int64_t axis, bool backwards) {
     std::vector<ValueId> parts = stacked_[i];
     const std::string name = call_->name + "/stack" + std::to_string(i);
@@ -194,7 +196,7 @@ class Rounds {
         first_(first),
         stacked_(static_cast<size_t>(body->output_size()) - first) {}
 
-  // Of no runs: the type is the one that the body declares.
+  // Returns the stack of no runs, with the type that the body declares.
   Result<ValueId> empty_stack(size_t i, int64_t axis, const std::string& name) {
     const onnx::ValueInfoProto& declared = body_->output(static_cast<int>(first_ + i));
     const onnx::TypeProto_Tensor& type = declared.type().tensor_type();
@@ -268,7 +270,7 @@ static Outputs add_loop(const ConstructCall& call) {
   return state;
 }
 
-// Element `at` of an axis, which goes.
+// Returns element `at` of an axis; the axis goes.
 static Result<ValueId> element(const ConstructCall& call, ValueId data, int64_t axis, int64_t at) {
   Importer& importer = call.importer;
   const std::string name = call.name + "/" + std::to_string(at);
@@ -292,7 +294,7 @@ struct Scanned {
 
 }  // namespace
 
-// The inputs of a Scan from number `first` on; all have to be equally long.
+// Returns the inputs of a Scan from number `first` on; all have to be equally long.
 static Result<std::vector<Scanned>> scanned_inputs(const ConstructCall& call, size_t first) {
   const std::vector<int64_t> axes = call.integers("scan_input_axes");
   std::vector<int64_t> directions = call.integers("scan_input_directions");

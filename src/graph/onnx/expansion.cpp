@@ -119,7 +119,7 @@ class ResizedAxis {
   Result<std::string> resize(const std::string& x, const RunTimeNumbers::Element& by, bool sizes) {
     extent_ = to_.real_of(to_.extent_of(x, axis_));
     last_ = to_.add("Sub", {extent_, to_.real(1)});
-    // Where the places are is computed at run time: they are no numbers of the code.
+    // The places are computed at run time from this element: they are no numbers in the code.
     const std::string element = to_.element(by);
     std::string size, scale;
     if (sizes) {

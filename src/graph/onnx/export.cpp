@@ -59,7 +59,7 @@ void set_type(onnx::ValueInfoProto& proto, const std::string& name, const Value&
   for (const int64_t extent : value.shape) type.mutable_shape()->add_dim()->set_dim_value(extent);
 }
 
-// Names for the file: ours need not differ.
+// Returns unique names for the file: the names in our graph need not differ.
 std::vector<std::string> unique_names(const Graph& graph) {
   std::vector<std::string> names(graph.values.size());
   std::set<std::string> taken;
@@ -77,12 +77,12 @@ std::vector<std::string> unique_names(const Graph& graph) {
   return names;
 }
 
-// What opset 13 still has as an attribute.
+// Returns `node` in the form of `opset`: opset 13 has a reduction's axes as an attribute.
 Node downgraded(const Graph& graph, Node node, int64_t opset) {
   if (node.op == "Cast" || node.op == "BitCast") {
     node.attributes["to"] = int64_t{dtype_to_onnx(graph[node.outputs[0]].dtype)};
   }
-  if (node.op == "Div") node.attributes.erase("exact");  // ours: all others compute it so
+  if (node.op == "Div") node.attributes.erase("exact");  // ours: all others divide exactly
   // Opset 18 has num_outputs, and axes as an input of every reduction (ReduceSum since 13).
   if (opset >= 18) return node;
   node.attributes.erase("num_outputs");

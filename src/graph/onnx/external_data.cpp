@@ -11,11 +11,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Where a tensor's bytes stand: ONNX's keys, of which only the location has to be there.
+// The place of a tensor's bytes, from ONNX's keys. Only the location has to be there.
 struct Place {
   std::string location;
   int64_t offset = 0;
-  int64_t length = -1;  // not given: what the shape says
+  int64_t length = -1;  // -1: the shape says it
 };
 
 Result<int64_t> parse_bytes(const std::string& key, const std::string& text) {
@@ -46,8 +46,8 @@ bool lies_in(const fs::path& file, const fs::path& folder) {
          folder.end();
 }
 
-// The file of that name in the first folder that has it, links followed; `code` says why there is
-// none.
+// Returns the file `name` in the first folder that has the file, links followed; `code` says why
+// there is no such file.
 fs::path found_in(std::span<const fs::path> folders, const fs::path& name, std::error_code& code) {
   std::error_code first;
   for (const fs::path& folder : folders) {
@@ -71,8 +71,8 @@ ExternalData ExternalData::beside(const std::string& path) {
   return files;
 }
 
-// Links are followed before file and folders are compared: one that leads out of the folders does
-// not count as a file in them.
+// Links are followed before file and folders are compared: a link that leads out of the folders
+// does not count as a file in them.
 Result<std::shared_ptr<const MappedFile>> ExternalData::open(const std::string& location) {
   if (const auto it = files_.find(location); it != files_.end()) return it->second;
   const auto refused = [&](const auto&... why) {

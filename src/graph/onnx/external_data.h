@@ -23,20 +23,21 @@ struct MappedBytes {
 
 class ExternalData {
  public:
-  /// Of a model that is no file: it has no folder, and every tensor of other files is an error.
+  /// Serves a model that is no file: the model has no folder, and a tensor in another file is an
+  /// error.
   ExternalData() = default;
   /// Returns the files of the model at `path`.
   static ExternalData beside(const std::string& path);
 
-  /// The `expected` bytes that a tensor with the data location EXTERNAL names. The error says what
-  /// is wrong with the file or the place in it, without the tensor's name.
+  /// Returns the `expected` bytes that a tensor with the data location EXTERNAL names. The error
+  /// says what is wrong with the file or the place in the file, without the tensor's name.
   Result<MappedBytes> read(const onnx::TensorProto& proto, int64_t expected);
 
  private:
   Result<std::shared_ptr<const MappedFile>> open(const std::string& location);
 
-  std::vector<std::string> folders_;  // of the model's path, then of the file that it leads to
-  std::map<std::string, std::shared_ptr<const MappedFile>> files_;  // by location
+  std::vector<std::string> folders_;  // the model path's, then the linked file's
+  std::map<std::string, std::shared_ptr<const MappedFile>> files_;  // mapped files, by location
 };
 
 }  // namespace pruner

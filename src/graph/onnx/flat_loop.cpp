@@ -1,4 +1,4 @@
-// A Loop as the nodes of one round, between those of graph/ops/loop.cpp.
+// Writes a Loop as the nodes of one round, between the nodes of graph/ops/loop.cpp.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -76,7 +76,8 @@ class FlatLoop {
     return defined_.contains(name) ? to_.prefix() + name : name;
   }
 
-  /// A node of the body, or of a graph in it, by the names that its values have outside.
+  /// Returns a node of the body, or of a graph in the body, with the names that its values have
+  /// outside.
   NodeProto renamed(NodeProto node, bool is_inner = false) const {
     if (!is_inner) node.set_name(to_.prefix() + inner_name(node));
     for (std::string& name : *node.mutable_input()) name = inner(name);
@@ -97,7 +98,7 @@ class FlatLoop {
     to_.last().set_output(0, inner(tensor.name()));
   }
 
-  /// A node of graph/ops/loop.cpp.
+  /// Adds a node of graph/ops/loop.cpp.
   void add_around(const std::string& op,
                   const std::vector<std::string>& inputs,
                   const std::vector<std::string>& outputs) {
@@ -126,12 +127,12 @@ class FlatLoop {
     add_initializer(yes);
   }
 
-  /// The node that appends to a state, if a round does no more with it than that (`state =
-  /// Concat(state, part)` along axis 0), with the nodes that hand the state on to it and on to the
-  /// next round: nobody else reads what they make.
+  /// Returns the node that appends to a state, if a round does no more with the state: `state =
+  /// Concat(state, part)` along axis 0. Also returns the nodes that hand the state on to the Concat
+  /// and to the next round; nobody else reads the outputs of these nodes.
   std::optional<Append> find_append(int state) const {
     std::set<const NodeProto*> way;
-    // From what the next round is handed back to what this round is.
+    // The search goes back from the state of the next round to the state of this round.
     const NodeProto* concat = nullptr;
     std::string name = body_.output(state + 1).name();
     std::set<std::string> names = {name};
@@ -168,7 +169,7 @@ class FlatLoop {
     return parts.size() == 1 ? parts[0] : to_.add("Concat", parts, "axis", 0);
   }
 
-  /// All that the rounds make of an output, behind what there was before them.
+  /// Adds all that the rounds make of an output, behind what there was before the rounds.
   Result<Unit> add_stack(const std::string& part,
                          const std::string& before,
                          const std::string& output) {
@@ -181,7 +182,7 @@ class FlatLoop {
       add_around("LoopStack", inputs, {output});
       return Unit{};
     }
-    // Of all that there is room for, what the rounds made that were run.
+    // The output is the part of the room that the rounds filled that were run.
     const std::string room = output + "~room";
     add_around("LoopStack", inputs, {room});
     std::string count = rounds_;
@@ -200,7 +201,7 @@ class FlatLoop {
   NodeWriter to_;
   std::set<std::string> defined_;  // names of the body
   std::map<std::string, const NodeProto*> makers_;
-  std::map<int, Append> appends_;  // by state
+  std::map<int, Append> appends_;  // the appending nodes, by state
   std::string trips_, number_;     // the trip count, and the same as an extent
   std::string rounds_;             // how many rounds were run
 };

@@ -12,7 +12,7 @@ namespace pruner {
 
 namespace {
 
-// Which axis of an output is as long as what is found; nullopt: none.
+// Returns the axis of an output that is as long as what is found; nullopt: there is none.
 std::optional<int64_t> found_axis(const Graph& graph, const Node& finder, size_t output) {
   const OpCall call{graph, finder};
   if (finder.op == "NonZero") return 1;
@@ -25,7 +25,7 @@ std::optional<int64_t> found_axis(const Graph& graph, const Node& finder, size_t
 
 }  // namespace
 
-// A new value like `part`, which has room for all that may be found.
+// Adds a new value like `part`, which has room for all that may be found.
 ValueId Importer::add_room(ValueId part) {
   Value room = graph_[part];
   room.name += "/room";
@@ -44,7 +44,7 @@ Result<Unit> Importer::add_between(Node node) {
   return Unit{};
 }
 
-// Appends the kFound that makes `part` of `room`. `count` is invalid where the extent is that of
+// Appends the kFound that makes `part` of `room`. `count` is invalid if the extent belongs to
 // several parts together.
 Result<Unit> Importer::add_part(
     ValueId room, ValueId part, int64_t axis, const std::string& symbol, ValueId count) {
@@ -54,7 +54,7 @@ Result<Unit> Importer::add_part(
   return add_between(std::move(found));
 }
 
-// Makes a TopK of a k that the data say find all elements in order; nullopt: it is none.
+// Makes a TopK whose k the data say find all elements in order; nullopt: the node is no such TopK.
 std::optional<Importer::FirstOfAll> Importer::find_all(Node& node) {
   if (!reads_found() || node.op != "TopK" || node.inputs.size() != 2) return std::nullopt;
   const ValueId k = node.inputs[1];
@@ -84,8 +84,8 @@ Result<Unit> Importer::add_first(std::span<const ValueId> outputs,
   return Unit{};
 }
 
-// The number of what a node finds, as a tensor of one element: of its places those that are not
-// negative, and of a condition those that are true.
+// Returns how many places a node finds, as a tensor of one element. Places that are not negative
+// count, and elements of a condition that are true.
 Result<ValueId> Importer::count_found(const Node& finder, ValueId room) {
   const std::string name = graph_[room].name + "/count";
   int steps = 0;
@@ -113,8 +113,8 @@ Result<ValueId> Importer::count_found(const Node& finder, ValueId room) {
   return found[0];
 }
 
-// The name of the extent of what a node finds or joins, whose own name is `name`; nullopt: it has
-// none.
+// Returns the symbol of the extent of what a node finds or joins; `name` is the node's output.
+// nullopt: the extent has no symbol.
 std::optional<std::string> Importer::found_symbol(const Node& finder, const std::string& name) {
   const FoundExtents& known = *options_.found;
   if (finder.op == "Concat") {
@@ -123,7 +123,7 @@ std::optional<std::string> Importer::found_symbol(const Node& finder, const std:
   }
   const GraphOp* op = find_graph_op(finder.op);
   if (op == nullptr || !op->is(kIsAsLongAsFound)) return std::nullopt;
-  // The same places found twice have one extent.
+  // Places that are found twice have one extent.
   std::vector<int64_t> inputs;
   for (const ValueId id : finder.inputs) inputs.push_back(id.value);
   const std::string what = fmt::format(
@@ -136,7 +136,7 @@ std::optional<std::string> Importer::found_symbol(const Node& finder, const std:
   return it->second;
 }
 
-// Puts a kFound behind each output of a node that is as long as found, or that joins such.
+// Puts a kFound behind each output whose extent the node finds, or that joins such outputs.
 Result<Unit> Importer::add_found(size_t number) {
   Node finder = graph_.nodes[number];
   // Compress is a function, which hands its result on under the name that the file has for it.
@@ -175,7 +175,7 @@ Result<Unit> Importer::add_found(size_t number) {
   for (size_t i = 0; i < parts.size(); ++i) {
     if (axes[i]) TRY(add_part(finder.outputs[i], parts[i], *axes[i], *symbol, count));
   }
-  // What else the finder's function consists of reads these, and was inferred without them.
+  // The other nodes of the finder's function read these nodes, and were inferred without them.
   const auto behind = graph_.nodes.begin() + static_cast<ptrdiff_t>(number) + 1;
   const auto added = graph_.nodes.begin() + static_cast<ptrdiff_t>(before);
   auto rest = std::rotate(behind, added, graph_.nodes.end());

@@ -165,7 +165,7 @@ Result<Unit> Importer::add_node(const onnx::NodeProto& proto, const Body& body, 
     TRY_ASSIGN(inputs, inputs_of(proto, scope));
   }
   const ModelFunction* function = file_.functions().find(proto);
-  // An Identity of a sequence is no node: as an Optional it hands on what it gets.
+  // An Identity of a sequence is no node: like an Optional, the Identity hands on its input.
   const bool handed_on = proto.op_type() == "Identity" && !inputs.empty() && is_sequence(inputs[0]);
   const Construct* construct = find_construct(handed_on ? "Optional" : operator_name(proto));
   const auto expand = [&](const RunTimeNumbers& numbers) -> Result<Unit> {
@@ -204,12 +204,12 @@ Result<Unit> Importer::add_operator(const onnx::NodeProto& proto,
     if (is_sequence(entry)) return error(proto.op_type(), " of a sequence is not supported");
     node.inputs.push_back(std::get<ValueId>(entry));
   }
-  // Outputs at the end that nobody reads are left out: a row need not know them.
+  // Outputs at the end that nobody reads are left out: the operator's row need not know them.
   int outputs = proto.output_size();
   while (outputs > 1 && !body.reads.contains(proto.output(outputs - 1))) --outputs;
   if (outputs == 0) return error("makes nothing");
   for (int i = 0; i < outputs; ++i) {
-    // What is given beside what is computed keeps its name, and this output gets none.
+    // The given value keeps its name, so the output that is computed beside it gets no name.
     const bool given = is_given(scope.prefix + proto.output(i));
     TRY_ASSIGN(const ValueId id, define(given ? "" : proto.output(i), scope));
     node.outputs.push_back(id);
@@ -236,7 +236,7 @@ Result<std::vector<ValueId>> Importer::add(const std::string& op,
   return made;
 }
 
-// A node in the newest form may be several.
+// Adds a node in the newest form, which may be several nodes.
 Result<Unit> Importer::infer(Node old, int64_t opset) {
   const std::string name = node_label(graph_, old);
   Result<std::vector<Node>> nodes = upgrade_node(graph_, std::move(old), opset);
@@ -252,7 +252,7 @@ Result<Unit> Importer::append(Node node, int64_t opset) {
   const size_t begin = graph_.nodes.size();
   const Node read{node.op, node.name, node.inputs, node.outputs, {}};
   if (const Result<Unit> made = append_call(graph_, std::move(node), opset); !made.ok()) {
-    // Extents that do not fit may be those of values that only a part is used of.
+    // Extents that do not fit may belong to values of which only a part is used.
     const std::optional<std::string> maker = finder_of(graph_, read);
     return maker ? reads_found_values(graph_, read, *maker) : made.error();
   }
@@ -266,8 +266,8 @@ Result<Unit> Importer::append(Node node, int64_t opset) {
   return Unit{};
 }
 
-// What follows from constants is known at once where it is small, even where something large lies
-// between them: conditions, trip counts and shapes are read while the model is.
+// Evaluates small values that follow from constants at once, even if large values lie between.
+// Conditions, trip counts and shapes are read while the model is read.
 void Importer::fold(size_t number) {
   const Node& node = graph_.nodes[number];
   if (is_of_pipeline(node)) return;
@@ -369,7 +369,7 @@ Result<Unit> Importer::add_outputs(const NameScope& scope) {
       return Error("output \"", output.name(), "\" is a sequence; only tensors can be outputs");
     ValueId id = std::get<ValueId>(*entry);
     if (!id.valid()) return Error("output \"", output.name(), "\" is an optional without a value");
-    // What was made in a body has another name there.
+    // A value that was made in a body has another name in the body.
     if (graph_[id].name != output.name()) {
       TRY_ASSIGN(const std::vector<ValueId> named, add("Identity", {id}, {}, output.name()));
       id = named[0];

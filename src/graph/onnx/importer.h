@@ -1,6 +1,6 @@
-// An import under way: nodes become nodes of our graph one by one, in an order in which producers
-// come first, each brought to the newest form and inferred at once, so that what is computed of
-// shapes and constants is known in time. What calls a function of the model's, or chooses or
+// An import under way. The model's nodes become nodes of our graph one by one, producers first.
+// Each node is brought to the newest form and inferred at once, so that values computed from shapes
+// and constants are known in time. A node that calls a function of the model's, or chooses or
 // repeats a graph (constructs.h), becomes the nodes that it stands for.
 #pragma once
 
@@ -30,12 +30,12 @@ class Importer {
   /// The nodes that run() could not read (survey.cpp).
   Result<NodeSurvey> survey();
 
-  // What constructs are made of:
+  // Constructs are made with these functions:
   const Graph& graph() const { return graph_; }
   ValueId add_constant(const std::string& name, Tensor tensor);
-  /// Of int64: a list.
+  /// Adds a list of int64.
   ValueId add_integers(const std::string& name, std::span<const int64_t> values);
-  /// Of int64: a scalar.
+  /// Adds a scalar of int64.
   ValueId add_integer(const std::string& name, int64_t value);
   /// Adds a node with `outputs` outputs, the first of which is named as the node is.
   Result<std::vector<ValueId>> add(const std::string& op,
@@ -43,36 +43,36 @@ class Importer {
                                    Attributes attributes,
                                    const std::string& name,
                                    size_t outputs = 1);
-  /// The outputs of a graph within the graph of `outer`. What it makes is named after `prefix`.
-  /// `needed`: names of those that are read, where a part is imported; the others are not there.
-  /// Null: all are.
+  /// Adds a graph within the graph of `outer`, and returns its outputs. All names in the graph
+  /// begin with `prefix`. `needed`: names of the outputs that are read, if a part is imported; the
+  /// other outputs are not there. Null: all outputs are there.
   Result<std::vector<Entry>> add_body(const onnx::GraphProto& body,
                                       const NameScope& outer,
                                       const std::string& prefix,
                                       std::vector<Entry> inputs,
                                       const std::set<std::string>* needed = nullptr);
-  /// An error when so many more nodes would be more than anybody can compile.
+  /// Returns an error if `more` more nodes would be more than anybody can compile.
   Result<Unit> check_unfolded(int64_t more) const;
-  /// Every operator of `graph` that is not supported, with its nodes; what an If may not choose is
-  /// left for the time when it is chosen.
+  /// Returns an error with every operator of `graph` that is not supported, and its nodes. The
+  /// graphs of an If are checked when one is chosen.
   Result<Unit> check_operators(const onnx::GraphProto& graph) const;
-  /// Whether a part is given a value, and that value.
+  /// Whether a part is given the value `name`; given_value() returns the value.
   bool is_given(const std::string& name) const {
     return options_.part != nullptr && options_.part->given.contains(name);
   }
   ValueId given_value(const std::string& name);
-  /// What the condition is called of the If of a name, where both of its branches are computed.
+  /// Returns the name of the condition of the If `name`, if both of its branches are computed.
   static std::string condition_of(const std::string& name) {
     return name + std::string(kCondition);
   }
-  /// Whether what the data find may be read.
+  /// Whether values that the data find may be read.
   bool reads_found() const { return options_.found != nullptr; }
-  /// The outputs of a node's graph that are the node's outputs `names`, or wanted.
+  /// Returns the outputs of a node's graph that are the node's outputs `names`, or wanted.
   std::set<std::string> needed_outputs(const onnx::NodeProto& node,
                                        const onnx::GraphProto& body,
                                        const std::set<std::string>& names,
                                        const std::string& prefix) const;
-  /// The branch that the If of a name is known to take; nullopt: its condition says.
+  /// Returns the branch that the If `name` is known to take; nullopt: its condition decides.
   std::optional<bool> known_branch(const std::string& name) const {
     if (options_.part == nullptr || !options_.part->branches.contains(name)) return std::nullopt;
     return options_.part->branches.at(name);
@@ -81,10 +81,10 @@ class Importer {
     graph_.branches[name] = then;
     graph_.conditions[name] = condition;
   }
-  /// A number of one element, int64, as an extent: a constant that is called `name`. `own`: its
-  /// extent is a symbol of its own even where it follows from shapes.
+  /// Adds a number of one element, int64, as an extent: a constant that is called `name`. `own`:
+  /// the extent is a symbol of its own even if it follows from shapes.
   Result<ValueId> add_number(ValueId number, const std::string& name, bool own);
-  /// The first `count` elements of `room` along axis 0, whose extent is a symbol.
+  /// Adds the first `count` elements of `room` along axis 0, whose extent is a symbol.
   Result<ValueId> add_first_of(ValueId room,
                                ValueId count,
                                const std::string& symbol,
@@ -95,7 +95,7 @@ class Importer {
   struct Body {
     std::vector<int> order;
     std::set<std::string> reads;
-    std::set<std::string> outputs;  // the names of the graph's
+    std::set<std::string> outputs;  // names of the graph's outputs
   };
 
   // In inputs.cpp:
@@ -198,20 +198,20 @@ class Importer {
   Result<Unit> add_outputs(const NameScope& scope);
 
   ParsedModel& file_;
-  const onnx::ModelProto& model_;  // the file's
+  const onnx::ModelProto& model_;  // the file's model
   const NetworkOptions& options_;
   Graph graph_;
   std::map<std::string, std::string> found_symbols_;  // finders with their inputs -> symbols
   std::map<std::string, ValueId> given_;              // inputs of a part -> values
   std::map<const NodeList*, Body> bodies_;
-  // By value: the node that makes it of constants, not evaluated yet; else -1.
+  // `made_by_` has the number of the node that computes a value from constants, else -1; per value.
   std::vector<int> made_by_;
   ValueBounds bounds_{graph_, [this](ValueId id) { return varies(id); }};
   std::map<std::string, std::string> number_symbols_;  // numbers (number_key) -> symbols
-  std::vector<bool> varies_;                           // by value
+  std::vector<bool> varies_;                           // whether the value varies; per value
   int64_t unfolded_ = 0;
   bool reshaped_ = false;  // an input has another shape than the file says
-  std::map<std::string, std::pair<int64_t, std::string>> named_sizes_;  // given first; by whom
+  std::map<std::string, std::pair<int64_t, std::string>> named_sizes_;  // first size, its input
 };
 
 }  // namespace pruner

@@ -13,9 +13,9 @@
 
 namespace pruner {
 
-static constexpr int64_t kMostExtent = int64_t{1} << 31;  // of an input's dimension
+static constexpr int64_t kMostExtent = int64_t{1} << 31;  // greatest extent of an input's dimension
 
-// The options that name an input, with the names.
+// Returns the options that name an input, with the names.
 static std::vector<std::pair<const char*, std::string>> named_inputs(
     const NetworkOptions& options) {
   std::vector<std::pair<const char*, std::string>> names;
@@ -53,7 +53,8 @@ Result<Unit> Importer::check_named_dims() const {
   return Unit{};
 }
 
-// What the file says of the dimensions that --input-shapes gives: other sizes, and one name twice.
+// Notes whether --input-shapes gives a dimension another size than the file does, and warns if it
+// gives two sizes to dimensions of one name.
 void Importer::note_given_shape(const onnx::ValueInfoProto& input,
                                 const std::vector<int64_t>& given) {
   const auto& dims = input.type().tensor_type().shape().dim();
@@ -74,7 +75,7 @@ void Importer::note_given_shape(const onnx::ValueInfoProto& input,
   }
 }
 
-// An error where --input-shapes and --dim give a dimension two sizes.
+// Returns an error if --input-shapes and --dim give a dimension two sizes.
 static Result<Unit> check_given_dims(const onnx::ValueInfoProto& input,
                                      const std::vector<int64_t>& given,
                                      const std::map<std::string, int64_t>& named) {
@@ -165,7 +166,7 @@ Result<Unit> Importer::add_inputs(NameScope& scope) {
   return Unit{};
 }
 
-// An input without elements is fine, a cache of nothing, say; but not where nothing is computed.
+// An input without elements is fine, a cache of nothing, say, unless no output has elements.
 Result<Unit> Importer::check_computes() const {
   const auto empty = [&](ValueId id) { return element_count(graph_[id].shape) == 0; };
   const auto input = std::ranges::find_if(graph_.inputs, empty);
@@ -183,7 +184,7 @@ Result<Unit> Importer::check_computes() const {
                print_shape(example));
 }
 
-// What an input is that is no tensor.
+// Returns the kind of an input that is no tensor.
 static const char* kind_of(const onnx::TypeProto& type) {
   if (type.has_sequence_type()) return "a sequence";
   if (type.has_optional_type()) return "an optional";
@@ -224,7 +225,7 @@ Result<Unit> Importer::add_input(const onnx::ValueInfoProto& input, NameScope& s
   return Unit{};
 }
 
-// Numbers in the input's type; an error where it cannot hold one.
+// Returns the numbers in the input's type; an error if the type cannot hold a number.
 static Result<Tensor> in_type(const Tensor& numbers, DType dtype) {
   if (!is_float(dtype) && is_float(numbers.dtype()))
     return Error("is not of whole numbers, expected ", dtype_name(dtype));
@@ -242,8 +243,8 @@ static Result<Tensor> in_type(const Tensor& numbers, DType dtype) {
   return tensor;
 }
 
-// The value of --constant, which has to fit the type and the shape that the file declares. Numbers
-// are a list where it declares none.
+// Returns the value of --constant, which has to fit the type and the shape that the file declares.
+// Numbers are a list if the file declares no shape.
 Result<Tensor> Importer::given_constant(const onnx::ValueInfoProto& input, DType dtype) {
   const GivenConstant& given = options_.constants.at(input.name());
   const onnx::TypeProto_Tensor& type = input.type().tensor_type();
@@ -259,7 +260,7 @@ Result<Tensor> Importer::given_constant(const onnx::ValueInfoProto& input, DType
     tensor = *std::move(numbers);
   }
   if (!type.has_shape()) return tensor;
-  // Numbers have no shape: they take the file's, one open dimension what is left.
+  // Numbers have no shape: they take the file's, and one open dimension takes what is left.
   std::vector<int64_t> shape = tensor.shape();
   if (!given.typed) shape.assign(static_cast<size_t>(type.shape().dim_size()), 1);
   bool fits = static_cast<int>(shape.size()) == type.shape().dim_size();

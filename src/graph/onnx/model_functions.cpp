@@ -15,11 +15,12 @@ std::string operator_name(const onnx::NodeProto& node) {
   return is_standard(node.domain()) ? node.op_type() : node.domain() + "::" + node.op_type();
 }
 
-// Fields that are newer than the protobuf classes of some installations, which keep what they do
-// not know.
+// Fields that are newer than the protobuf classes of some installations; the classes keep fields
+// that they do not know.
 static constexpr int kNodeOverload = 8, kFunctionOverload = 13, kFunctionDefaults = 11;
 
-// What a field of texts or messages holds, as bytes, whether the classes know it or not.
+// Returns the contents of a field of texts or messages as bytes, whether the classes know the field
+// or not.
 static std::vector<std::string> field_bytes(const google::protobuf::Message& message, int number) {
   std::vector<std::string> found;
   const auto* reflection = message.GetReflection();

@@ -17,21 +17,21 @@ using NodeList = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
 /// Whether a domain is the one of ONNX's own operators.
 bool is_standard(const std::string& domain);
-/// "Conv", "com.microsoft::FusedMatMul".
+/// Returns the operator with its domain: "Conv", "com.microsoft::FusedMatMul".
 std::string operator_name(const onnx::NodeProto& node);
 
 struct ModelFunction {
   const onnx::FunctionProto* proto;
-  std::vector<onnx::AttributeProto> defaults;  // of attributes that a call may leave out
+  std::vector<onnx::AttributeProto> defaults;  // values of attributes that a call may leave out
 };
 
 class ModelFunctions {
  public:
-  /// Those of `model`, which has to outlive them. The error names a function that is there twice,
-  /// or that calls itself, directly or through others.
+  /// Returns the functions of `model`, which has to outlive them. The error names a function that
+  /// is there twice, or that calls itself, directly or through others.
   static Result<ModelFunctions> of(const onnx::ModelProto& model);
 
-  /// The one that the node calls; null where it calls none.
+  /// Returns the function that the node calls; null if the node calls none.
   const ModelFunction* find(const onnx::NodeProto& node) const;
 
  private:

@@ -11,19 +11,19 @@
 
 namespace pruner {
 
-/// The first of a node's outputs that has a name; empty: none has.
+/// Returns the first of a node's outputs that has a name; empty if none has.
 inline std::string first_output(const onnx::NodeProto& node) {
   for (const std::string& name : node.output())
     if (!name.empty()) return name;
   return "";
 }
 
-/// Writes nodes; each gives the name of its one output.
+/// Writes nodes. Each function that adds a node returns the name of the node's one output.
 class NodeWriter {
  public:
   explicit NodeWriter(const onnx::NodeProto& node) : prefix_(first_output(node) + "~") {}
 
-  /// As the names of what is made begin.
+  /// Returns the start of the names of all nodes that are made.
   const std::string& prefix() const { return prefix_; }
 
   std::string add(const std::string& op, const std::vector<std::string>& inputs) {
@@ -45,7 +45,7 @@ class NodeWriter {
     given.set_i(value);
     return output;
   }
-  /// A copy of a node with other inputs.
+  /// Adds a copy of a node with other inputs.
   std::string copy(const onnx::NodeProto& of, const std::vector<std::string>& inputs) {
     const std::string output = add(of.op_type(), inputs);
     onnx::NodeProto& node = last();
@@ -63,9 +63,9 @@ class NodeWriter {
     given.set_s(value);
   }
 
-  /// A node that is given as it is.
+  /// Adds a node as it is given.
   void add(onnx::NodeProto node) { *nodes_.Add() = std::move(node); }
-  /// An operator of ours.
+  /// Adds a node with an operator of ours.
   void add_own(const std::string& op,
                const std::vector<std::string>& inputs,
                const std::vector<std::string>& outputs) {
@@ -95,13 +95,13 @@ class NodeWriter {
     return add("Min", {add("Max", {x, least}), most});
   }
 
-  /// The element, as a tensor of one.
+  /// Returns the element, as a tensor of one element.
   std::string element(const RunTimeNumbers::Element& of) {
     const std::string flat = add("Reshape", {of.value, integers({-1})});
     return gather(flat, integers({of.index}), 0);
   }
-  /// The number of one element, int64, as an extent. `own`: as a symbol of its own, even where it
-  /// follows from other extents.
+  /// Returns the number `x` of one element, int64, as an extent. `own`: the extent is a symbol of
+  /// its own, even if the number follows from other extents.
   std::string number(const std::string& x, bool own = false) {
     const std::string output = add("Number", {x}, "own", own ? 1 : 0);
     last().set_domain("pruner");
@@ -118,12 +118,12 @@ class NodeWriter {
   std::string extent_of(const std::string& x, int64_t axis) {
     return gather(add("Shape", {x}), integers({axis}), 0);
   }
-  /// 0, 1, ... below a number of one element.
+  /// Returns 0, 1, ... below a number of one element.
   std::string count_to(const std::string& number) {
     return add("Range", {integer(0), add("Reshape", {number, integers({})}), integer(1)});
   }
 
-  /// The nodes; `last` becomes the output of `node`.
+  /// Returns the nodes; `last` becomes the output of `node`.
   NodeList finish(const onnx::NodeProto& node, const std::string& last) {
     onnx::NodeProto& named = *nodes_.Add();
     named.set_op_type("Identity");

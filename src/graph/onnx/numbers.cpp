@@ -21,7 +21,7 @@ static bool keeps_integers(DType from, DType to) {
   return dtype_bytes(to) >= dtype_bytes(from) + (is_signed_int(to) ? 1 : 0);
 }
 
-// Whether the one element of a node's result is the one of its first input.
+// Whether the only element of a node's result is the only element of its first input.
 bool Importer::only_moves(const Node& node) {
   const std::string& op = node.op;
   const Value& from = graph_[node.inputs[0]];
@@ -33,7 +33,7 @@ bool Importer::only_moves(const Node& node) {
          ((op == "Ceil" || op == "Floor") && is_whole(node.inputs[0]));
 }
 
-// Whether an element is an integer that a float64 and an int64 can be.
+// Whether an element is an integer that a float64 and an int64 can hold.
 bool Importer::is_whole(ValueId id) {
   const Value& value = graph_[id];
   if (value.constant && value.constant->num_elements() == 1) {
@@ -58,8 +58,8 @@ bool Importer::is_one(ValueId id) const {
 
 static constexpr int kDeepestKey = 24;  // operators whose calls are compared
 
-// What two numbers have in common that are the same: their operators and what these are applied to,
-// without those that change nothing.
+// Returns a text that is equal for numbers that are the same: their operators and the inputs of
+// these, without operators that change nothing.
 std::string Importer::number_key(ValueId id, int depth) {
   if (!id.valid()) return "-";
   const Value& value = graph_[id];
@@ -111,7 +111,7 @@ Result<ValueId> Importer::add_number(ValueId number, const std::string& name, bo
         number_symbols_.try_emplace(number_key(number, kDeepestKey), extent);
     const auto known = options_.found->extents.find(symbol->second);
     const bool is_known = known != options_.found->extents.end();
-    // What is imported of a part, or at some extents, need not know how long it may be.
+    // An import of a part, or at given extents, need not know how long the extent may be.
     const bool any = options_.part != nullptr || is_known;
     const double most =
         any ? (is_known ? static_cast<double>(known->second) : 1) : std::max(bounds.greatest, 1.0);
@@ -145,8 +145,8 @@ Result<ValueId> Importer::add_first_of(ValueId room,
   return part;
 }
 
-// Where an element of a value comes from, as far as it is only moved on the way; `read`: what the
-// node calls the value.
+// Returns the value and index from which an element comes through nodes that only move it; `read`
+// is the node's name for the value.
 RunTimeNumbers::Element Importer::element_of(ValueId id,
                                              int64_t index,
                                              const std::string& read,
@@ -172,13 +172,13 @@ RunTimeNumbers::Element Importer::element_of(ValueId id,
   return element;
 }
 
-// The numbers of a node that are computed at run time, where they say how long its results are;
-// nullopt: there are none.
+// Returns the numbers that are computed at run time and say how long a node's results are; nullopt:
+// the node has no such numbers.
 std::optional<RunTimeNumbers> Importer::run_time_numbers(const onnx::NodeProto& proto,
                                                          std::span<const Entry> inputs,
                                                          const NameScope& scope) {
   const NumberInputs* row = number_inputs(operator_name(proto));
-  // Those of graphs within the main one are named by no list of its nodes.
+  // No list of the main graph's nodes names the nodes of the graphs within it.
   if (!reads_found() || options_.part != nullptr || row == nullptr || scope.depth > 0)
     return std::nullopt;
   const auto value = [&](int i) {
@@ -238,7 +238,7 @@ void Importer::note_varying(size_t first) {
   }
 }
 
-// Whether a value of a graph is a constant of it that is true.
+// Whether the value `name` of a graph is a constant of the graph that is true.
 static bool makes_true(const onnx::GraphProto& graph, const std::string& name) {
   const auto truth = [](const onnx::TensorProto& tensor) {
     ExternalData none;
@@ -253,8 +253,8 @@ static bool makes_true(const onnx::GraphProto& graph, const std::string& name) {
   return false;
 }
 
-// What a Loop takes that is run round after round; nullopt: its rounds are known, and are imported
-// one after the other. `is_unknown`: that was tried, and they are not.
+// Returns the numbers of a Loop that is run round after round; nullopt: its rounds are known, and
+// are imported one after the other. `is_unknown`: the import of the rounds was tried, and failed.
 std::optional<RunTimeNumbers> Importer::run_time_loop(const onnx::NodeProto& proto,
                                                       std::span<const Entry> inputs,
                                                       const NameScope& scope,
@@ -276,7 +276,7 @@ std::optional<RunTimeNumbers> Importer::run_time_loop(const onnx::NodeProto& pro
   if (values[0].valid() && element_count(graph_[values[0]].shape) == 1) {
     const std::optional<Tensor>& trips = graph_[values[0]].constant;
     varies |= !trips || this->varies(values[0]);
-    // Where the condition alone ends a loop, some trip count is given all the same.
+    // A loop that only its condition ends has some trip count all the same.
     if (!trips || trips->get_int(0) <= kMostSymbolExtent)
       numbers.elements.push_back(element_of(values[0], 0, proto.input(0), scope));
   }
@@ -285,9 +285,9 @@ std::optional<RunTimeNumbers> Importer::run_time_loop(const onnx::NodeProto& pro
     numbers.has_condition = varies = true;
   }
   if (!varies) return std::nullopt;
-  // Without a condition before it a loop does not ask for one after each round.
+  // A loop without a condition before its rounds does not ask for a condition after each round.
   if (!values[1].valid()) return numbers;
-  // What the body says of the next round, behind what hands it on.
+  // `next` is the body's condition for the next round, before the Identity nodes that hand it on.
   std::string next = body->output(0).name();
   const auto maker = [&]() {
     return std::ranges::find_if(body->node(), [&](const onnx::NodeProto& node) {
@@ -335,7 +335,7 @@ Result<Unit> Importer::add_expanded(const onnx::NodeProto& proto,
   return Unit{};
 }
 
-// The main graph's nodes, with those replaced that numbers of the run time make necessary.
+// Returns the main graph's nodes; those that need numbers of the run time are replaced.
 Result<const NodeList*> Importer::main_nodes() {
   const NodeList& own = model_.graph().node();
   if (!reads_found() || options_.found->expanded.empty()) return &own;
@@ -352,7 +352,7 @@ static Outputs add_number(const ConstructCall& call) {
   return std::vector<Entry>{*made};
 }
 
-// The part of a tensor that is used: a kFound.
+// Adds a kFound, the part of a tensor that is used.
 static Outputs add_part(const ConstructCall& call) {
   TRY_ASSIGN(const ValueId room, call.tensor(0));
   TRY_ASSIGN(const ValueId count, call.tensor(1));

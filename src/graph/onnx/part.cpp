@@ -11,7 +11,7 @@
 
 namespace pruner {
 
-// What the part is given becomes an input when it is asked for.
+// Returns the value that the part is given as `name`; the first call adds the value.
 ValueId Importer::given_value(const std::string& name) {
   const auto [known, fresh] = given_.try_emplace(name);
   if (fresh) {
@@ -22,7 +22,7 @@ ValueId Importer::given_value(const std::string& name) {
   return known->second;
 }
 
-// What a name stands for in a scope, or is given for it; null: nothing.
+// Returns the value that a name stands for in a scope, or that is given for the name; null: none.
 const Entry* Importer::find(const std::string& name, NameScope& scope) {
   if (const Entry* entry = scope.find(name)) return entry;
   if (options_.part == nullptr) return nullptr;
@@ -54,7 +54,7 @@ std::set<std::string> Importer::needed_outputs(const onnx::NodeProto& node,
   return needed;
 }
 
-// Adds the names of this scope that a node reads for those of its outputs that are in `names`.
+// Adds the names of this scope that a node reads for the outputs that are in `names`.
 void Importer::add_needed_reads(const onnx::NodeProto& node,
                                 const std::string& prefix,
                                 std::set<std::string>& names) const {
@@ -62,7 +62,7 @@ void Importer::add_needed_reads(const onnx::NodeProto& node,
   const std::optional<bool> branch = known_branch(own);
   if (node.op_type() != "If" || (!branch && !is_given(condition_of(own))))
     return add_reads(node, names);
-  std::set<std::string> all;  // that the branches read
+  std::set<std::string> all;  // names that the branches read
   for (const onnx::AttributeProto& attribute : node.attribute()) {
     const bool then = attribute.name() == "then_branch";
     if (branch && then != *branch) continue;
@@ -86,8 +86,8 @@ void Importer::add_needed_reads(const onnx::NodeProto& node,
   names.erase("");
 }
 
-// Of the nodes of a graph those that are needed for the values `names` and for what is wanted in
-// the graph; `reads` becomes these names and all that the nodes read.
+// Returns the nodes of a graph that are needed for the values `names` and for the wanted values in
+// the graph; `reads` becomes these names and all names that the nodes read.
 std::vector<int> Importer::needed_nodes(const NodeList& nodes,
                                         std::span<const int> order,
                                         std::set<std::string> names,
@@ -110,7 +110,7 @@ std::vector<int> Importer::needed_nodes(const NodeList& nodes,
   return needed;
 }
 
-// The nodes of the main graph that the part needs, found once for all shapes.
+// Returns the nodes of the main graph that the part needs, found once for all shapes.
 std::shared_ptr<const PartNodes> Importer::part_nodes(const NodeList& nodes) {
   // Each list that the file's nodes were expanded to lives as long as the file.
   std::string key = std::to_string(reinterpret_cast<uintptr_t>(&nodes)) + '\n';
@@ -119,7 +119,7 @@ std::shared_ptr<const PartNodes> Importer::part_nodes(const NodeList& nodes) {
   return file_.part(key, [&]() -> PartNodes {
     PartNodes part;
     const Result<std::vector<int>> order = node_order(nodes);
-    // Whatever is wrong with it, the import of the whole network has said so.
+    // The import of the whole network has reported any error in the order.
     if (order.ok()) part.order = needed_nodes(nodes, *order, {}, "", part.read);
     // "boxes/room" is made of the output "boxes".
     for (std::string name : options_.part->wanted) {
@@ -133,8 +133,8 @@ std::shared_ptr<const PartNodes> Importer::part_nodes(const NodeList& nodes) {
   });
 }
 
-// The inputs of the graph are what is given, its outputs what is wanted, each in the order of the
-// names.
+// The inputs of the graph are the given values, its outputs the wanted values, each in the order of
+// the names.
 Result<Graph> Importer::run_part() {
   const onnx::GraphProto& graph = model_.graph();
   graph_.name = graph.name();
@@ -163,7 +163,7 @@ Result<Graph> Importer::run_part() {
       graph_.outputs.push_back(it->second);
       continue;
     }
-    // What was made in a body has another name there.
+    // A value that was made in a body has another name in the body.
     const Entry* entry = scope.find(name);
     const auto* made = entry == nullptr ? nullptr : std::get_if<ValueId>(entry);
     if (made == nullptr || !made->valid()) return Error("\"", name, "\" is made by no node here");

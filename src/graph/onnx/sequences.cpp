@@ -120,7 +120,7 @@ static Outputs add_split_to_sequence(const ConstructCall& call) {
   return {{list}};
 }
 
-// What it gets; without an input, nothing.
+// Hands on its input; without an input, the optional is empty.
 static Outputs add_optional(const ConstructCall& call) {
   return {{call.inputs.empty() ? Entry(ValueId{}) : call.inputs[0]}};
 }

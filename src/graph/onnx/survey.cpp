@@ -1,5 +1,5 @@
-// Which nodes of a model cannot be read. The import goes on after each of them: what it would make
-// is an input then.
+// Finds the nodes of a model that cannot be read. The import goes on after each of them: the
+// node's outputs become inputs.
 #include <map>
 
 #include "graph/evaluate.h"
@@ -10,7 +10,7 @@
 
 namespace pruner {
 
-// What `declared` says of a value; nothing where it does not say everything.
+// Returns the value that `declared` describes; nothing if `declared` leaves something out.
 static std::optional<Value> declared_value(const onnx::ValueInfoProto& declared) {
   const onnx::TypeProto_Tensor& type = declared.type().tensor_type();
   const std::optional<DType> dtype = dtype_from_onnx(type.elem_type());
@@ -24,7 +24,8 @@ static std::optional<Value> declared_value(const onnx::ValueInfoProto& declared)
   return value;
 }
 
-// The output of a node that cannot be read: as it is declared, or a name that nobody can read.
+// Adds the output of a node that cannot be read as the file declares it; else nobody can read the
+// name.
 void Importer::assume(const std::string& name,
                       const onnx::ValueInfoProto* declared,
                       NameScope& scope) {
@@ -43,7 +44,8 @@ Result<NodeSurvey> Importer::survey() {
   TRY_ASSIGN(const int64_t opset, check_versions(model_));
   const CallFrame frame{opset, {}};
   NameScope scope{&frame, nullptr, "", 0};
-  // What cannot be read has no name; the reason is then that of the nodes that read it.
+  // Values that cannot be read have no name in `scope`. The nodes that read such a value get the
+  // value's reason.
   std::map<std::string, std::string> reasons;
   const auto note = [&](const std::string& name, const Result<Unit>& added) {
     if (!added.ok()) reasons[name] = added.error().message();

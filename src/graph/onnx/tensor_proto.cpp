@@ -7,7 +7,7 @@ namespace pruner {
 
 using onnx::TensorProto;
 
-static constexpr int64_t kMostElements = int64_t{1} << 36;  // of one tensor
+static constexpr int64_t kMostElements = int64_t{1} << 36;  // elements of one tensor
 
 std::optional<DType> dtype_from_onnx(int type) {
   for (const DTypeRow& row : kDTypes)

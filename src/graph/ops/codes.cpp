@@ -5,7 +5,7 @@
 
 namespace pruner {
 
-// What one dimension of `shape` has in blocks.
+// Returns `shape` with the dimension `axis` counted in blocks.
 static std::vector<int64_t> in_blocks(std::vector<int64_t> shape, int64_t axis, int64_t block) {
   int64_t& extent = shape[static_cast<size_t>(axis)];
   extent = (extent + block - 1) / block;

@@ -50,7 +50,7 @@ static Result<Unit> check_operands(const OpCall& call) {
   }
   const DType dtype = call.input(0).dtype;
   if (!call.sums() && dtype != call.input(1).dtype) return Error("data and weight differ in type");
-  // Of integers, those that sums of products fit in.
+  // Integer types have to be wide enough to hold sums of products.
   if (const DType sums = call.sums().value_or(dtype); !is_float(sums) && dtype_bytes(sums) < 4) {
     return Error(call.node.op, " of ", dtype_name(dtype), " is not supported");
   }
@@ -93,7 +93,7 @@ static Types infer_conv(const OpCall& call) {
   return {{{dtype, data_shape(call, call.shape(0)[0], w.co, out)}}};
 }
 
-// Of a Conv in either layout.
+// Adds the bias of a Conv, in either layout, if there is one.
 static StageId add_bias(const OpCall& call, StageSink& to, StageId result) {
   if (!call.has(2)) return result;
   const StageId bias = to.input(call, 2);
@@ -120,7 +120,8 @@ static StageId lower_conv(const OpCall& call, StageSink& to) {
 
 namespace {
 
-// What output_shape or output_padding add at the end, and the pads they imply.
+// A ConvTranspose's window with the pads that output_shape implies, its output extents, and the
+// output padding that is added at the end.
 struct TransposedWindow {
   Window window;
   std::vector<int64_t> output, output_padding;

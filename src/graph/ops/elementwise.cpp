@@ -60,7 +60,7 @@ Expr mish(const Expr& x) {
 }
 
 Expr sign(const Expr& x) {
-  // Of what is neither above nor below 0 itself: 0 or NaN.
+  // An x that is neither above nor below 0 is its own sign: 0 or NaN.
   const Expr negative = select(x < imm(0, x), imm(-1, x), is_float(x->dtype) ? x : imm(0, x));
   return select(compare(BinaryOp::kGt, x, imm(0, x)), imm(1, x), negative);
 }
@@ -115,14 +115,14 @@ Expr power(const OpCall& c, const Expr& x, const Expr& y) {
   return cast(x->dtype, real);
 }
 
-// What a code is made of: a float that holds every value of the type.
+// Casts x to the float that a code is made of: float32 if it holds the type, else float64.
 Expr as_real(const Expr& x) {
   if (x->dtype == DType::kFloat64) return x;
   const bool exact = is_float(x->dtype) || row_of(x->dtype).bits <= 16;
   return cast(exact ? DType::kFloat32 : DType::kFloat64, x);
 }
 
-// What is only moved, as the number that it stands for.
+// Returns the number that a code stands for; other values stay as they are.
 Expr decoded(const Expr& x) { return is_code(x->dtype) ? decode_code(x) : x; }
 
 Expr convert(const OpCall& c, const Expr& from) {
@@ -148,7 +148,7 @@ Expr clip(const OpCall& c, Operands x) {
   return result;
 }
 
-// Beyond the greatest number.
+// Whether x lies beyond the greatest number of its type.
 Expr is_infinite(const OpCall& c, const Expr& x) {
   const Expr most = imm(greatest_float(x->dtype), x);
   const Expr above = compare(BinaryOp::kGt, x, most), below = x < negate(most);
@@ -167,8 +167,8 @@ Expr dequantize(const OpCall& c, Operands x) {
   return real * x[1];
 }
 
-// Of x / scale: held to the numbers that the type has, less zero, and rounded; plus zero. No number
-// becomes the least, since a cast makes 0 of it: signed types are cast as what they are above that.
+// Quantizes the ratio x / scale: clamps it to the type's numbers less zero, rounds, and adds zero.
+// NaN becomes the least number: a cast makes 0 of NaN, and signed types are cast less the least.
 Expr quantize(const OpCall& c, Operands x) {
   const DType to = c.output().dtype;
   const Expr zero = c.has(2) ? cast(DType::kFloat32, decoded(x.back())) : float_imm(0);
@@ -198,7 +198,8 @@ constexpr GraphOp elementwise(std::string_view name,
                               std::string_view attributes = "") {
   return {name, fusion, fewest, most, attributes, infer_elementwise, lower_elementwise};
 }
-/// Of one input of any type of numbers; of one of reals; of two; of as many as come.
+/// Rows of operators: `each` has one input of any number type, `real` one of reals, `pair` two
+/// inputs, `many` any number of inputs.
 constexpr GraphOp each(std::string_view name, std::string_view attributes = "") {
   return elementwise(name, kElemWise, 1, 1, attributes);
 }
@@ -282,7 +283,7 @@ constexpr Row kRows[] = {
      [](const OpCall&, Operands x) { return compare(BinaryOp::kEq, x[0], x[1]); }},
     {real("Erf"), "T_erf", [](const OpCall&, Operands x) { return fn(Intrinsic::kErf, x[0]); }},
     {real("Exp"), "T_exp", [](const OpCall&, Operands x) { return fn(Intrinsic::kExp, x[0]); }},
-    // Of ours, as torch has it: exp(x) - 1, exact near 0.
+    // Expm1 is our operator, as in torch: exp(x) - 1, exact near 0.
     {real("Expm1"),
      "T_expm1",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kExpm1, x[0]); }},
@@ -328,7 +329,7 @@ constexpr Row kRows[] = {
      "T_less_equal",
      [](const OpCall&, Operands x) { return compare(BinaryOp::kLe, x[0], x[1]); }},
     {real("Log"), "T_log", [](const OpCall&, Operands x) { return fn(Intrinsic::kLog, x[0]); }},
-    // Of ours, as torch has it: log(1 + x), exact near 0.
+    // Log1p is our operator, as in torch: log(1 + x), exact near 0.
     {real("Log1p"),
      "T_log1p",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kLog1p, x[0]); }},
@@ -345,7 +346,7 @@ constexpr Row kRows[] = {
     {pair("Mul").with(kCommutative),
      "T_multiply",
      [](const OpCall&, Operands x) { return x[0] * x[1]; }},
-    // Of ours; one rounding, as machines with such an instruction have it.
+    // MultiplyAdd is our operator; it rounds once in float32, as a fused multiply-add does.
     {elementwise("MultiplyAdd", kBroadcast, 3, 3),
      "T_multiply_add",
      [](const OpCall&, Operands x) {
@@ -578,7 +579,7 @@ StageId lower_elementwise(const OpCall& call, StageSink& to) {
     if (call.has(i)) operands.push_back(operand_of(call, to, i, fold));
   }
   if (!row.op.is(kCommutative)) return add_mapped(to, row, call, operands);
-  // What the group computes stands first, so that conv(x) + r and r + conv(x) are one task.
+  // Operands that the group computes stand first, so that conv(x) + r and r + conv(x) are one task.
   std::stable_partition(operands.begin(), operands.end(), [&](const Operand& operand) {
     const StageId* stage = std::get_if<StageId>(&operand);
     return stage && !to.dag.stage(*stage).is_placeholder();

@@ -117,7 +117,7 @@ static Types infer_trilu(const OpCall& call) {
   return {{call.type(0)}};
 }
 
-// What lies on the k-th diagonal stays, and what is above it (upper) or below it.
+// Keeps the elements on the k-th diagonal and above it (upper) or below it; all others become 0.
 static StageId lower_trilu(const OpCall& call, StageSink& to) {
   const Expr k = diagonal_of(call, to);
   const bool upper = call.integer("upper", 1) != 0;

@@ -97,7 +97,8 @@ static StageId lower_concat(const OpCall& call, StageSink& to) {
 
 namespace {
 
-// Where an output starts in input 0 and how far its elements lie apart, along each dimension.
+// An output's start in input 0, the step between its elements, and its extent, along each
+// dimension.
 struct Slices {
   std::vector<int64_t> start, step, extent;
 };
@@ -149,7 +150,7 @@ static Result<Slices> slices_of(const OpCall& call) {
     const int64_t reach = step > 0 ? end - start : start - end, stride = step > 0 ? step : -step;
     s.start[d] = start;
     s.extent[d] = reach > 0 ? (reach - 1) / stride + 1 : 0;
-    s.step[d] = s.extent[d] > 1 ? step : 1;  // of one element the step is no matter
+    s.step[d] = s.extent[d] > 1 ? step : 1;  // the step of one element does not matter
   }
   return s;
 }

@@ -66,7 +66,7 @@ void mark_indices(const OpCall& call, StageSink& to, std::vector<int64_t> extent
   const IndexInput& indices = *find_graph_op(call.node.op)->indices;
   Stage& stage = to.dag.stage(to.input(call, indices.place));
   if (!stage.is_placeholder()) return;
-  // Where two operators read at one tensor, the lesser extent counts.
+  // The lesser extent counts if two operators read at the indices of one tensor.
   if (!stage.read_at.empty()) {
     const std::vector<int64_t> a = std::move(extents), b = stage.read_at;
     extents.assign(std::lcm(a.size(), b.size()), 0);

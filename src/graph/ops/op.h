@@ -1,6 +1,6 @@
-// What the graph layer knows about an operator: how many inputs, which attributes, the shape of
-// what it makes, the compute stages that mean it, and how it fuses. One row each, in the file of
-// this folder where its functions stand; graph_ops.cpp lists the files.
+// The graph layer's table of operators: the number of inputs, the attributes, the output shapes,
+// the compute stages that mean an operator, and how it fuses. Each operator has one row, in the
+// file of this folder where its functions stand; graph_ops.cpp lists the files.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace pruner {
 
-/// What inference says of an output.
+/// The type and the shape that inference finds for an output.
 struct TensorType {
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;
@@ -41,7 +41,7 @@ enum class Fusion : uint8_t {
 struct OpCall {
   const Graph& graph;
   const Node& node;
-  size_t place = 0;  // of the output among the node's
+  size_t place = 0;  // number of the output among the node's outputs
 
   size_t num_inputs() const { return node.inputs.size(); }
   bool has(size_t i) const { return i < num_inputs() && node.inputs[i].valid(); }
@@ -49,7 +49,7 @@ struct OpCall {
   const std::vector<int64_t>& shape(size_t i) const { return input(i).shape; }
   int64_t rank(size_t i = 0) const { return static_cast<int64_t>(shape(i).size()); }
   const Value& output() const { return graph[node.outputs[place]]; }
-  /// Which of the operator's outputs it is.
+  /// Returns the number of the output among the operator's outputs.
   size_t output_index() const { return static_cast<size_t>(node.first_output) + place; }
   TensorType type(size_t i) const { return {input(i).dtype, input(i).shape}; }
 
@@ -61,10 +61,10 @@ struct OpCall {
   std::vector<int64_t> integers(const char* name) const;
   std::vector<double> numbers(const char* name) const;
   std::vector<std::string> texts(const char* name) const;
-  /// Of a contraction: the attribute of ours `sums`, the type that its products add up in and its
-  /// result has; its operands may then differ in type. Without it all is of the operands' type.
+  /// Returns a contraction's attribute `sums` (ours): the type that products add up in and the
+  /// result has. The operands may then differ in type. Without `sums` all have the operands' type.
   std::optional<DType> sums() const;
-  /// As sums(), and whether the attribute of ours `factors` is "tf32".
+  /// Returns sums(), and whether the attribute `factors` (ours) is "tf32".
   Products products() const;
 
   /// Attribute `name`, made to count from the front; an error when it is not in [-rank, rank).
@@ -75,9 +75,9 @@ struct OpCall {
   std::optional<double> scalar(size_t i) const;
 };
 
-/// Where the stages of nodes go. `operand` gives the stage of a node's input: what another node of
-/// the group made, or a placeholder made when first asked for, so that parameters read at compile
-/// time (a shape, a permutation) never become one.
+/// The builder that takes the stages of nodes. `operand` gives the stage of a node's input: what
+/// another node of the group made, or a placeholder. A placeholder is made when first asked for, so
+/// parameters read at compile time (a shape, a permutation) never become placeholders.
 struct StageSink {
   DagBuilder& dag;
   std::function<StageId(const OpCall&, size_t)> operand;
@@ -92,16 +92,17 @@ using Types = Result<std::vector<TensorType>>;
 struct Routine {
   std::string_view symbol;  // the function's name in a module
   PrunerKernel function;
-  size_t tensors;  // it takes as many of the first inputs, where they are there
-  /// What it takes as its last input: the shapes and attributes that a kernel has in its code.
+  size_t tensors;  // number of first inputs that it takes, if they are there
+  /// Returns the routine's last input: the shapes and attributes that a kernel has in its code.
   std::vector<int64_t> (*parameters)(const OpCall&);
   int64_t (*workspace_bytes)(const OpCall&) = nullptr;  // null: it needs none
   bool in_place = false;  // its output may be its first input, of which it then writes a part
-  /// Of the tensor that GraphOp::indices names: mark_indices()'s extents; null: it takes any.
+  /// Returns mark_indices()'s extents for the tensor that GraphOp::indices names; null: the tensor
+  /// may hold any index.
   std::vector<int64_t> (*index_extents)(const OpCall&) = nullptr;
 };
 
-/// What passes and inference ask of an operator beside its row's columns.
+/// Properties that passes and inference ask of an operator beside its row's columns.
 enum GraphOpTrait : uint16_t {
   kCommutative = 1 << 0,      // and associative: inputs in any order
   kOfTruth = 1 << 1,          // element-wise: of bool alone
@@ -116,12 +117,12 @@ enum GraphOpTrait : uint16_t {
   kTakesCodes = 1 << 10,      // its inputs may be of types that are only moved and cast
 };
 
-inline constexpr size_t kAnyNumber = 1 << 20;  // of inputs
+inline constexpr size_t kAnyNumber = 1 << 20;  // max_inputs of operators that take any number
 
 /// An input that holds indices. It is a tensor of its own, whose elements are checked before the
 /// operator runs.
 struct IndexInput {
-  size_t place = 0;      // among the inputs
+  size_t place = 0;      // number of the input
   bool from_end = true;  // an index below 0 counts from the end; else it is none
 };
 
@@ -136,7 +137,7 @@ struct GraphOp {
   uint16_t traits = 0;
   std::string_view shown = {};       // in names of groups; empty: the name in lower case
   std::string_view now_inputs = {};  // "min:1 max:2": attributes of old opsets, and their inputs
-  const Routine* routine = nullptr;  // where `lower` is null and fusion kOpaque
+  const Routine* routine = nullptr;  // runs the operator if `lower` is null and fusion kOpaque
   std::optional<IndexInput> indices = {};
 
   bool is(GraphOpTrait trait) const { return (traits & trait) != 0; }
@@ -168,7 +169,7 @@ struct GraphOp {
   constexpr GraphOp reads_at(size_t input) const {
     return changed(&GraphOp::indices, std::optional(IndexInput{input}));
   }
-  /// The same of indices that have to be 0 or more.
+  /// The same as reads_at(), but the indices have to be 0 or more.
   constexpr GraphOp reads_from_zero_at(size_t input) const {
     return changed(&GraphOp::indices, std::optional(IndexInput{input, false}));
   }
@@ -178,7 +179,7 @@ struct GraphOp {
 inline constexpr const char* kFound = "pruner::Found";
 /// A tensor that is as long as a number says and has no elements that anybody reads.
 inline constexpr const char* kExtent = "pruner::Extent";
-/// Around one round of a loop that a pipeline runs: ops/loop.cpp.
+/// The nodes around one round of a loop that a pipeline runs: ops/loop.cpp.
 inline constexpr const char *kLoopBegin = "pruner::LoopBegin", *kLoopLast = "pruner::LoopLast",
                             *kLoopRounds = "pruner::LoopRounds", *kLoopStack = "pruner::LoopStack";
 
@@ -224,15 +225,15 @@ Result<Unit> check_call(Node& node,
                         size_t min_inputs,
                         size_t max_inputs);
 
-/// What to say of a parameter that is no constant: which inputs it is computed of, and how to give
-/// them a value.
+/// Returns the error for a parameter that is no constant. The error names the inputs that the
+/// parameter is computed from, and how to give these inputs a value.
 Error computed_at_run_time(const Graph& graph, ValueId id, std::string_view what);
 
 /// An error unless input i is of a type that indices have; `what` names it, in the plural.
 Result<Unit> check_index_type(const OpCall& call, size_t i, const char* what);
 /// `axis` counted from the front.
 Result<int64_t> normal_axis(int64_t axis, int64_t rank);
-/// As normal_axis for each, ascending; an error when one occurs twice.
+/// Returns normal_axis() of each axis, ascending; an error when an axis occurs twice.
 Result<std::vector<int64_t>> normal_axes(std::vector<int64_t> axes, int64_t rank);
 /// Numpy's rule; an error when extents don't fit.
 Result<std::vector<int64_t>> broadcast_shapes(std::span<const int64_t> a,

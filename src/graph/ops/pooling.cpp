@@ -41,7 +41,7 @@ static Types infer_pool(const OpCall& call) {
   TRY_ASSIGN(const std::vector<int64_t> out, window_outputs(call, kernel, window, ceil));
   const std::vector<int64_t> shape = data_shape(call, call.shape(0)[0], channels(call), out);
   std::vector<TensorType> types = {{call.input(0).dtype, shape}};
-  if (call.node.op == "MaxPool") types.push_back({DType::kInt64, shape});  // where they were
+  if (call.node.op == "MaxPool") types.push_back({DType::kInt64, shape});  // places of the maxima
   return types;
 }
 

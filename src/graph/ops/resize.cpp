@@ -26,7 +26,7 @@ struct Place {
   Expr at(const Expr& o) const { return o * step + offset; }
 };
 
-// What is done along one dimension.
+// The resizing along one dimension.
 struct Axis {
   int64_t in = 1, out = 1;
   Fraction scale;  // elements of the output for one of the input
@@ -349,7 +349,8 @@ class Filter {
  private:
   Expr imm(double value) const { return float_imm(value, dtype_); }
 
-  // Of tap k of output o, at the distance x = (k + first - rest) * width from the place.
+  // Returns the weight of tap k of output o, at the distance x = (k + first - rest) * width from
+  // the place.
   Expr weight(const Expr& o, const Expr& k) const {
     const Place& place = axis_.place;
     const Expr tap = k + first_;
@@ -375,7 +376,7 @@ class Filter {
   bool keeps_bounds_, is_cubic_;
   double a_;
   bool exclude_outside_, normalizes_ = false;
-  double width_ = 1;   // of the output's elements in the input's, at most 1
+  double width_ = 1;   // output elements per element of the input, at most 1
   int64_t first_ = 0;  // the first tap, counted from the place rounded down
 };
 

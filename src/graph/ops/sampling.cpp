@@ -12,7 +12,7 @@ using Axes = std::span<const Expr>;
 
 static std::string mode_of(const OpCall& call) {
   const std::string mode = call.text("mode", "linear");
-  return mode == "bilinear" ? "linear" : mode == "bicubic" ? "cubic" : mode;  // of opset 16
+  return mode == "bilinear" ? "linear" : mode == "bicubic" ? "cubic" : mode;  // names of opset 16
 }
 
 static Types infer_grid_sample(const OpCall& call) {
@@ -77,8 +77,8 @@ class GridPoint {
 
   int64_t extent(size_t d) const { return call_.shape(0)[d + 2]; }
 
-  // Where the point lies along a spatial dimension, of which the grid names the last one first:
-  // from -1 to 1 between the outer elements' centres (align_corners), or their outer edges.
+  // Returns the point's place along spatial dimension d; the grid names the last dimension first.
+  // The grid runs from -1 to 1 between the outer elements' centres (align_corners) or outer edges.
   Expr place(size_t d) const {
     std::vector<Expr> at = {axes_[0]};
     at.insert(at.end(), axes_.begin() + 2, axes_.end());
@@ -88,7 +88,7 @@ class GridPoint {
     Expr x = align_ ? g * real((n - 1) / 2) : g * real(n / 2) - real(0.5);
     if (mode_ == "nearest") x = pruner::call(Intrinsic::kRound, {x});
     const double low = align_ ? 0 : -0.5, high = align_ ? n - 1 : n - 0.5;
-    // As torch and ONNX Runtime have it, a cubic place stays outside; its taps are held inside.
+    // A cubic place stays outside, as in torch and ONNX Runtime; its taps are held inside.
     if (padding_ == "border" && mode_ != "cubic") x = min(max(real(0), x), real(n - 1));
     if (padding_ == "reflection" && high > low) {
       // A zigzag between the borders, of which one up and down is a period.
@@ -99,7 +99,7 @@ class GridPoint {
       const Expr moved = min(in_period, real(period) - in_period) + real(low);
       x = select(x < real(low), moved, select(real(high) < x, moved, x));
     }
-    // What a cast to an integer could not hold is outside, as is no number.
+    // A place that a cast to an integer could not hold is outside, and so is NaN.
     return min(max(real(-1e9), x), real(1e9));
   }
 

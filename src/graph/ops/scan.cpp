@@ -29,7 +29,8 @@ class Scan {
   Scan(DagBuilder& dag, size_t axis, Combiner combiner, bool reverse, bool whole)
       : dag_(dag), axis_(axis), combiner_(combiner), reverse_(reverse), whole_(whole) {}
 
-  /// What stands before each element along the axis (behind it, when reversed), and that itself.
+  /// Combines each element with the elements before it along the axis (behind it, when reversed);
+  /// without `exclusive` the element itself counts, too.
   StageId run(StageId data, bool exclusive, const std::string& name) {
     const std::vector<int64_t> shape = dag_.shape(data);
     const int64_t n = shape[axis_];
@@ -57,7 +58,7 @@ class Scan {
     return select(condition, value, combiner_identity(combiner_, value->dtype));
   }
 
-  // For each element what of its block of `block` elements stands before it.
+  // Combines each element with the elements before it in its block of `block` elements.
   StageId prefix(StageId data, int64_t block, bool exclusive, const std::string& name) {
     const std::vector<int64_t> shape = dag_.shape(data);
     const BinaryOp counts = reverse_ ? (exclusive ? BinaryOp::kGt : BinaryOp::kGe)
@@ -73,7 +74,7 @@ class Scan {
     return dag_.reduce(name, shape, {block}, combiner_, body, "comm_reduce");
   }
 
-  // All of each block.
+  // Combines all elements of each block.
   StageId totals(StageId data, const std::string& name) {
     std::vector<int64_t> shape = dag_.shape(data);
     const int64_t n = shape[axis_];

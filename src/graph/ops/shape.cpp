@@ -112,7 +112,7 @@ static Types infer_constant_of_shape(const OpCall& call) {
   return {{{value.dtype(), shape}}};
 }
 
-// From opset 15 a part of the shape: `start` and `end` are clamped, never refused.
+// Infers a part of the shape from opset 15 on: `start` and `end` are clamped, never refused.
 static Types infer_shape(const OpCall& call) {
   int64_t start = call.integer("start", 0), end = call.integer("end", call.rank());
   if (start < 0) start += call.rank();

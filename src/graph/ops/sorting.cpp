@@ -46,7 +46,8 @@ static int64_t top_k_workspace(const OpCall& call) {
 static constexpr Routine kTopK = {
     "pruner_top_k", pruner_top_k, 1, top_k_parameters, top_k_workspace};
 
-// What a routine of a call with constants gives for an output of `room`, to see how much is used.
+// Runs a routine on a call's constants for an output of `elements` numbers, to see how much of the
+// output is used.
 static std::vector<int64_t> found_by(PrunerKernel function,
                                      const OpCall& call,
                                      size_t tensors,

@@ -1,5 +1,5 @@
-// What convolutions and pools share: the window's attributes (strides, dilations, pads, auto_pad)
-// read from a node and checked against its input.
+// Functions that convolutions and pools share: the window's attributes (strides, dilations, pads,
+// auto_pad) are read from a node and checked against its input.
 #pragma once
 
 #include "graph/ops/op.h"
@@ -33,7 +33,7 @@ struct TapOutputs {
   int64_t begin = 0, end = 0;
   bool empty() const { return begin == end; }
 };
-/// Those for which number `tap` of dimension d of a window reads one of `in` data, not padding.
+/// Returns the outputs for which tap `tap` of dimension d reads one of `in` data, not padding.
 TapOutputs outputs_on_data(const Window& window, size_t d, int64_t tap, int64_t in, int64_t out);
 
 /// The permutation `order` of a stage, as an injective stage (the same stage if nothing moves).

@@ -1,6 +1,6 @@
 // Puts convolutions and pools into channels-last form, between two transposes that sink_transposes
-// then cancels against its neighbours'. Constant weights are laid out anew here. Images stay as
-// they lie where all between the network's inputs and its outputs is as quick along their rows.
+// then cancels against neighbouring transposes. Constant weights are laid out anew here. Images
+// stay as they lie if all nodes between the network's inputs and outputs are as quick along rows.
 #include <algorithm>
 #include <numeric>
 
@@ -10,12 +10,13 @@
 
 namespace pruner {
 
-// Over images as they lie convolutions of so many channels took 0.46 to 1.1 of the time that they
-// took between two transposes (3x3 to 7x7, AVX-512), ones of 8 to 16 channels 0.5 to 1.3; with AVX2
-// one of 3 channels 2.2.
+// Convolutions of so many channels over images as they lie took 0.46 to 1.1 of their time between
+// two transposes (3x3 to 7x7, AVX-512). Convolutions of 8 to 16 channels took 0.5 to
+// 1.3 of the time; with AVX2, a convolution of 3 channels took 2.2.
 static constexpr int64_t kFewChannels = 4;
 
-// [co, ci/g, kernel...] to [kernel..., ci/g, co]; depthwise to [kernel..., c, multiplier].
+// Lays [co, ci/g, kernel...] out as [kernel..., ci/g, co], or depthwise as [kernel..., c,
+// multiplier].
 static ValueId conv_weight(Rewriter& r, ValueId weight, int64_t groups, int64_t channels) {
   const auto rank = static_cast<int64_t>(r[weight].shape.size());
   std::vector<int64_t> order;
@@ -29,7 +30,7 @@ static ValueId conv_weight(Rewriter& r, ValueId weight, int64_t groups, int64_t 
   return r.add_reshape(last, shape);
 }
 
-// [ci, co/g, kernel...] to [kernel..., ci/g, co], where co is the group and its channel.
+// Lays [ci, co/g, kernel...] out as [kernel..., ci/g, co]; co is the group and its channel.
 static ValueId transposed_weight(Rewriter& r, ValueId weight, int64_t groups) {
   std::vector<int64_t> split = r[weight].shape;
   split[0] /= groups;
@@ -44,7 +45,7 @@ static ValueId transposed_weight(Rewriter& r, ValueId weight, int64_t groups) {
   return r.add_reshape(last, shape);
 }
 
-// Channels too few to fill a vector are summed along rows as quickly, where masks are cheap and
+// Channels too few to fill a vector are summed along rows as quickly, if masks are cheap and
 // registers many.
 static bool sums_few_channels(const OpCall& call, const PassOptions& options) {
   return call.node.op == "Conv" && channels(call) <= kFewChannels &&
@@ -52,7 +53,8 @@ static bool sums_few_channels(const OpCall& call, const PassOptions& options) {
          call.input(0).dtype == DType::kFloat32;
 }
 
-// Lanes of a row differ in which of their taps lie in padding: masked loads leave these out.
+// Whether the window pads. The lanes of a row then have different taps in padding, which masked
+// loads leave out.
 static bool pads(const OpCall& call) {
   std::vector<int64_t> kernel = call.integers("kernel_shape");
   if (call.node.op == "Conv") kernel.assign(call.shape(1).begin() + 2, call.shape(1).end());
@@ -75,8 +77,9 @@ static bool is_quick_along_rows(const OpCall& call, const PassOptions& options) 
 
 namespace {
 
-// Sets of values that nodes join which are right for any order of dimensions: element-wise ones and
-// windows along rows. A set stays as it lies where no other node reads or makes one of its values.
+// Sets of values. Nodes that are right for any order of dimensions join the values that they read
+// and make: element-wise nodes and windows along rows. A set stays as it lies if no other node
+// reads or makes one of its values.
 class Regions {
  public:
   Regions(const Graph& graph, const PassOptions& options) : parent_(graph.values.size()) {
@@ -105,7 +108,7 @@ class Regions {
   void join(ValueId a, ValueId b) { parent_[root(a)] = root(b); }
 
   std::vector<size_t> parent_;  // union-find
-  std::vector<bool> moves_;     // by root
+  std::vector<bool> moves_;     // whether the set changes its order, at its root
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Products of one value with several constant matrices become one product and slices of it (relay's
-// CombineParallelDense): query, key and value of an attention. Only where a reshape follows, which
-// ends a kernel anyway; an epilogue that could be fused (a rotary embedding, behind the reshape) is
-// worth more. One without a bias beside others with one (Whisper's keys) gets zeros.
+// CombineParallelDense): query, key and value of an attention. Products are combined only if a
+// reshape follows, which ends a kernel anyway; an epilogue that could be fused (a rotary embedding,
+// behind the reshape) is worth more. A product without a bias beside products with a bias
+// (Whisper's keys) gets a bias of zeros.
 #include <algorithm>
 
 #include "graph/passes.h"
@@ -18,7 +19,8 @@ struct Branch {
   ValueId bias, result;
 };
 
-// What nodes have in common that can be joined: their operands, one beside the other.
+// A key is a node's data and form_of(). Nodes with equal keys can be joined: their constant
+// operands are put one beside the other.
 using Key = std::pair<ValueId, std::string>;
 
 class Branches {
@@ -35,7 +37,7 @@ class Branches {
     }
   }
 
-  /// The branches whose first is node i, where there are several.
+  /// Returns the branches of which node i is the first, if there are several; else none.
   std::vector<Branch> starting_at(size_t i) const {
     const auto at = starting_at_.find(i);
     const bool several = at != starting_at_.end() && at->second.size() > 1;
@@ -43,7 +45,7 @@ class Branches {
   }
 
  private:
-  // The only reader of a value.
+  // Returns the reader of a value that has one reader; else null.
   const Node* reader(ValueId id, size_t* index = nullptr) const {
     const std::vector<size_t>& readers = readers_[id.value];
     if (readers.size() != 1 || readers[0] == graph_.nodes.size()) return nullptr;
@@ -51,7 +53,7 @@ class Branches {
     return &graph_.nodes[readers[0]];
   }
 
-  // The operator, the types of its constants and its attributes.
+  // Returns the operator, the types of its constants and its attributes as a text.
   std::string form_of(const Node& node) const {
     std::string text = node.op;
     for (size_t i = 1; i < node.inputs.size(); ++i)
@@ -90,8 +92,8 @@ class Branches {
 
   const Graph& graph_;
   Readers readers_;
-  bool rotates_;                 // products turn their columns
-  std::map<Key, size_t> first_;  // product, by what it has in common
+  bool rotates_;                 // whether kernels of products turn their columns
+  std::map<Key, size_t> first_;  // first product with the key
   std::map<size_t, std::vector<Branch>> starting_at_;
 };
 
@@ -138,7 +140,7 @@ void emit_combined(Rewriter& r,
 // Reshape(Slice(x)) that splits the sliced last dimension is Slice(Reshape(x)), which can join what
 // follows the reshape; empty when the slice doesn't start and end at a whole part.
 std::optional<ValueId> slice_after_reshape(Rewriter& r, const Node& reshape) {
-  // At another shape the data may be no whole number of parts.
+  // At other extents the data may hold no whole number of parts.
   if (r.graph().keeps_all()) return std::nullopt;
   const Node* slice = r.producer(r.current(reshape.inputs[0]));
   if (slice == nullptr || slice->op != "Slice" || slice->inputs.size() != 4) return std::nullopt;

@@ -1,11 +1,11 @@
 // A batch norm (or any per-channel multiply and add by constants) goes into the weights and bias of
 // the convolution before it; elsewhere a run of them becomes one multiply and one add.
 //
-// Each scaled weight is rounded once, so that the convolution's result is off by 2^-24 of the sum
-// of |weight| |data| at most, in float32, which is less than its sum's own bound: the order of a
-// convolution's terms is open. A run of multiplies and adds has a rounding for each; as one
-// multiply and one add of factors that were multiplied in double precision, it has two and one of
-// each factor. Where an operator that jumps reads the result, such a run stays as it is.
+// Each scaled weight is rounded once. In float32 the convolution's result is then off by at most
+// 2^-24 of the sum of |weight| |data|. This is less than the sum's own bound, since the order of a
+// convolution's terms is open. A run of multiplies and adds rounds at each of them. As one multiply
+// and one add, by factors that were multiplied in double precision, it rounds twice, and each
+// factor once. If an operator that jumps reads the result, such a run stays as it is.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,8 @@ static std::vector<double> elements(const Tensor& tensor) {
   return values;
 }
 
-// The elements of a constant that differs along the channels of `data` alone, one a channel.
+// Returns the elements of a constant that differs along the channels of `data` alone, one a
+// channel.
 static std::optional<std::vector<double>> per_channel(const Rewriter& r, ValueId id, ValueId data) {
   const std::vector<int64_t>& shape = r[data].shape;
   const std::optional<Tensor>& tensor = r[id].constant;
@@ -47,7 +48,8 @@ static std::optional<std::vector<double>> per_channel(const Rewriter& r, ValueId
   return values;
 }
 
-// What a BatchNormalization, Mul or Add node does to `data`, the operand that is no constant.
+// Returns the factors and shifts by which a BatchNormalization, Mul or Add node changes `data`, and
+// sets `data` to the operand that is no constant.
 static std::optional<ScaleShift> affine_of(const Rewriter& r, const Node& node, ValueId& data) {
   if (node.op == "BatchNormalization") {
     data = node.inputs[0];
@@ -76,7 +78,7 @@ static std::optional<ScaleShift> affine_of(const Rewriter& r, const Node& node, 
   return node.op == "Mul" ? ScaleShift{*values, zeros} : ScaleShift{ones, *values};
 }
 
-// (x * s1 + t1) * s2 + t2 as one.
+// Returns (x * s1 + t1) * s2 + t2 as one factor and shift.
 static ScaleShift after(const ScaleShift& first, const ScaleShift& second) {
   ScaleShift both = first;
   for (size_t c = 0; c < both.scale.size(); ++c) {
@@ -94,7 +96,8 @@ static Tensor float_tensor(std::span<const double> values,
   return tensor;
 }
 
-// The weight, whose channels are scaled; each is a run of elements in each of the `outer` blocks.
+// Returns the weight with scaled channels; a channel is a run of elements in each of the `outer`
+// blocks.
 static Tensor scaled_weight(const Rewriter& r,
                             const Tensor& weight,
                             int64_t outer,
@@ -116,11 +119,12 @@ static Tensor scaled_weight(const Rewriter& r,
   return r.graph().folded->make(operation, std::span(&weight, 1), make)[0];
 }
 
-// The convolution with `a` in its weight and bias; empty when its operands are no constants.
+// Returns the convolution with `a` in its weight and bias; nothing if its operands are no
+// constants.
 static std::optional<Node> with_affine(Rewriter& r, const Node& conv, const ScaleShift& a) {
   const bool transposed = conv.op == "ConvTranspose";
   if (!transposed && conv.op != "Conv") return std::nullopt;
-  if (OpCall{r.graph(), conv}.sums()) return std::nullopt;  // of integers, which stay what they are
+  if (OpCall{r.graph(), conv}.sums()) return std::nullopt;  // integer weights stay as they are
   const std::optional<Tensor>& weight = r[conv.inputs[1]].constant;
   const bool has_bias = conv.inputs.size() > 2;
   if (!weight || (has_bias && !r[conv.inputs[2]].constant)) return std::nullopt;
@@ -144,7 +148,7 @@ static bool any_not(const std::vector<double>& values, double neutral) {
   return std::any_of(values.begin(), values.end(), [&](double v) { return v != neutral; });
 }
 
-// Takes the multiply and add that make `data` off it and gives them, innermost first.
+// Sets `data` to the value before its multiplies and adds, and returns those together with `outer`.
 static ScaleShift take_affine(const Rewriter& r, ValueId& data, ScaleShift outer) {
   while (const Node* node = r.producer(data)) {
     ValueId inner;

@@ -1,11 +1,11 @@
 // Numbers the groups of nodes that become one kernel, in relay's manner (Roesch et al. 2019, and
-// relay's fuse_ops.cc): over the post-dominator tree an anchor (convolution, product, pool,
-// reduction) takes the element-wise nodes that follow it, then chains of element-wise and injective
+// relay's fuse_ops.cc). Over the post-dominator tree an anchor (convolution, product, pool,
+// reduction) takes the element-wise nodes that follow it. Then chains of element-wise and injective
 // nodes join. All paths out of a group leave from its last node, so a group has one output and the
-// groups have no cycle. Where two convolutions meet in an Add, the deeper one takes it. On CPUs a
-// convolution whose result no L2 holds joins the depthwise convolution that reads it, and a product
-// what turns its columns (a rotary embedding). A group has at most kMostNodes nodes: every step
-// looks at as many at most, and the pass is linear.
+// groups have no cycle. If two convolutions meet in an Add, the deeper convolution takes the Add.
+// On CPUs a convolution whose result no L2 holds joins the depthwise convolution that reads the
+// result. A product joins the nodes that turn its columns (a rotary embedding). A group has at
+// most kMostNodes nodes, so every step looks at no more nodes, and the pass is linear.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -19,12 +19,12 @@ namespace pruner {
 namespace {
 
 constexpr int kExit = -1;          // the post-dominator of outputs
-constexpr size_t kMostNodes = 64;  // of a group; those of the built-in networks have at most 32
+constexpr size_t kMostNodes = 64;  // nodes of a group; built-in networks have at most 32
 
 class Fuser {
  public:
   Fuser(const Graph& graph, const PassOptions& options);
-  /// Group of each node, or -1 for an alias.
+  /// Returns the group of each node, or -1 for an alias.
   std::vector<int> run();
 
  private:
@@ -55,15 +55,15 @@ class Fuser {
 
   const Graph& graph_;
   const PassOptions& options_;
-  // By node:
+  // Each vector has one element per node:
   std::vector<Fusion> fusion_;
-  std::vector<std::vector<int>> readers_;  // each once, ascending
+  std::vector<std::vector<int>> readers_;  // each reader once, ascending
   std::vector<int> post_dominator_, tree_depth_, depth_;
-  std::vector<int> jump_;       // a post-dominator of the node's, further away
+  std::vector<int> jump_;       // a post-dominator that is further away
   std::vector<int> parent_;     // union-find
-  std::vector<size_t> size_;    // of a root: the nodes of its group
-  std::vector<int> anchor_;     // of a root: its group's anchor, or -1
-  std::vector<Fusion> widest_;  // of a root: the widest pattern in its group
+  std::vector<size_t> size_;    // nodes of the group, at its root
+  std::vector<int> anchor_;     // anchor of the group or -1, at its root
+  std::vector<Fusion> widest_;  // widest pattern in the group, at its root
 };
 
 Fuser::Fuser(const Graph& graph, const PassOptions& options) : graph_(graph), options_(options) {
@@ -111,8 +111,8 @@ Fuser::Fuser(const Graph& graph, const PassOptions& options) : graph_(graph), op
   widest_ = fusion_;
 }
 
-// Jumps of doubled length where two before were of equal length: any node above is reached in a
-// logarithm of steps (Myers, "An applicative random-access stack", 1983).
+// A jump doubles its length if the two jumps before it are of equal length. Any node above is then
+// reached in a logarithm of steps (Myers, "An applicative random-access stack", 1983).
 void Fuser::set_post_dominator(int n, int sink) {
   post_dominator_[n] = sink;
   tree_depth_[n] = tree_depth(sink) + 1;
@@ -122,7 +122,7 @@ void Fuser::set_post_dominator(int n, int sink) {
   jump_[n] = equal ? twice : sink;
 }
 
-// The nearest node that post-dominates both.
+// Returns the nearest node that post-dominates a and b.
 int Fuser::meet(int a, int b) const {
   while (tree_depth(a) != tree_depth(b)) {
     int& lower = tree_depth(a) > tree_depth(b) ? a : b;
@@ -130,14 +130,14 @@ int Fuser::meet(int a, int b) const {
     lower = tree_depth(jump_[lower]) >= tree_depth(other) ? jump_[lower] : post_dominator(lower);
   }
   while (a != b) {
-    const bool below = jump_[a] != jump_[b];  // what both have there is not the nearest
+    const bool below = jump_[a] != jump_[b];  // a jump to the same node may pass the nearest
     a = below ? jump_[a] : post_dominator(a);
     b = below ? jump_[b] : post_dominator(b);
   }
   return a;
 }
 
-// The node that stands for n's group.
+// Returns the node that stands for n's group.
 int Fuser::root(int n) const {
   while (parent_[n] != n) n = parent_[n];
   return n;
@@ -153,8 +153,8 @@ void Fuser::join(int n, int sink) {
   widest_[to] = std::max(widest_[to], widest_[from]);
 }
 
-// The nodes on paths from n to its post-dominator, without these two; nothing where they are more
-// than a group has.
+// Returns the nodes on paths from n to its post-dominator, without these two nodes; nothing if the
+// paths have more nodes than a group may have.
 std::optional<std::vector<int>> Fuser::between(int n, int sink) const {
   std::vector<int> found, open = {n};
   while (!open.empty()) {
@@ -170,7 +170,7 @@ std::optional<std::vector<int>> Fuser::between(int n, int sink) const {
   return found;
 }
 
-// Whether the group of all their groups has no more nodes than one may have.
+// Whether the groups of `nodes` and `sink`, joined, have no more nodes than a group may have.
 bool Fuser::fits_group(std::span<const int> nodes, int sink) const {
   std::vector<int> roots = {root(sink)};
   for (const int n : nodes) roots.push_back(root(n));
@@ -190,8 +190,8 @@ bool Fuser::repeats_work(int n, int sink) const {
   return element_count(shape(sink)) > element_count(shape(n)) && !is_anchor(sink);
 }
 
-// What follows `last` in an anchor's epilogue: the nodes up to the next post-dominator, which
-// stands last; nothing at its end.
+// Returns the nodes that follow `last` in an anchor's epilogue, up to the next post-dominator,
+// which stands last; nothing at the end of the epilogue.
 std::optional<std::vector<int>> Fuser::next_of_epilogue(int anchor, int last, size_t size) const {
   const int sink = post_dominator(last);
   if (sink == kExit) return std::nullopt;
@@ -205,8 +205,8 @@ std::optional<std::vector<int>> Fuser::next_of_epilogue(int anchor, int last, si
   return nodes;
 }
 
-// Joins an anchor with the element-wise nodes behind it. What undoes a Quantize belongs to the
-// reader instead, if it can join that: a tensor of bytes is what is stored.
+// Joins an anchor with the element-wise nodes behind it. Nodes that undo a Quantize join the reader
+// instead, if the reader can take them: the tensor that is stored is then one of bytes.
 void Fuser::take_epilogue(int anchor) {
   std::vector<int> taken;
   size_t kept = 0;
@@ -231,10 +231,10 @@ bool Fuser::is_large(int n) const {
   return !graph_.any_extents() && bytes > target.l2_bytes * target.threads;
 }
 
-// Joins a convolution with the depthwise one that alone reads it (MobileNet's inverted residual):
-// where the L2 caches do not hold what lies between them, it is better made tile by tile. It took
-// 0.89 of the time of two kernels at 4.8 MB on two cores with 1 MB each, 0.94 to 1.1 at less. A
-// pooling gained nothing.
+// Joins a convolution with the depthwise convolution that alone reads it (MobileNet's inverted
+// residual), if the L2 caches do not hold the tensor between them. The tensor is better made tile
+// by tile. This took 0.89 of the time of two kernels at 4.8 MB on two cores with 1 MB each, 0.94
+// to 1.1 at less. A pooling gained nothing.
 void Fuser::join_depthwise(int anchor) {
   const Node& node = graph_.nodes[anchor];
   if (node.op != "Conv" || OpCall{graph_, node}.sums() || is_depthwise({graph_, node})) return;
@@ -251,8 +251,8 @@ void Fuser::join_depthwise(int anchor) {
 }
 
 // Joins a product with the nodes that turn its columns (a rotary embedding), over the reshape into
-// heads: tiles of whole heads are turned while they lie in L1. Took 0.88 of the time of two kernels
-// for 128 rows of 9 heads of 64.
+// heads. Tiles of whole heads are turned while they lie in L1. This took 0.88 of the time of two
+// kernels for 128 rows of 9 heads of 64.
 void Fuser::join_rotation(int anchor, const Readers& readers) {
   if (graph_.nodes[anchor].op != "MatMul") return;
   const auto nodes = rotation_of(graph_, readers, graph_.nodes[anchor].outputs[0]);
@@ -292,8 +292,8 @@ bool Fuser::makes_indices(std::span<const int> nodes, int sink) const {
   return reads_there(sink) || std::ranges::any_of(nodes, reads_there);
 }
 
-// Joins an element-wise or injective node to what reads it; an element-wise one also to a
-// contraction.
+// Joins an element-wise or injective node to the node that reads it. A contraction takes
+// element-wise nodes only.
 bool Fuser::join_consumer(int n) {
   const int sink = post_dominator(n);
   if (sink == kExit || anchor(n) >= 0 || widest(n) > Fusion::kInjective) return false;
@@ -329,7 +329,7 @@ std::vector<int> Fuser::run() {
   for (int i = 0; i < n; ++i) {
     if (fusion(i) == Fusion::kReduce || fusion(i) == Fusion::kOutEWiseFusable) anchors.push_back(i);
   }
-  // The deeper anchor first: it takes the Add in which two meet.
+  // The deeper anchor goes first: it takes the Add in which two anchors meet.
   std::stable_sort(
       anchors.begin(), anchors.end(), [&](int a, int b) { return depth_[a] > depth_[b]; });
   for (const int anchor : anchors) take_epilogue(anchor);
@@ -340,12 +340,12 @@ std::vector<int> Fuser::run() {
       join_rotation(anchor, readers);
     }
   }
-  // From the outputs back: a chain joins what its last node has joined.
+  // The walk goes from the outputs back: a chain joins the group that its last node has joined.
   for (int i = n; i-- > 0;) join_consumer(i);
-  // A group's number: the place of its last node, which makes its output.
+  // Groups are numbered by the places of their last nodes, which make the groups' outputs.
   std::vector<int> last(static_cast<size_t>(n), -1), group(static_cast<size_t>(n), -1);
   for (int i = 0; i < n; ++i) last[root(i)] = i;
-  std::vector<int> number(static_cast<size_t>(n), -1);  // by root
+  std::vector<int> number(static_cast<size_t>(n), -1);  // number of the group, at its root
   int groups = 0;
   for (int i = 0; i < n; ++i) {
     if (fusion(i) < Fusion::kAlias && last[root(i)] == i) number[root(i)] = groups++;

@@ -1,11 +1,12 @@
 // Attention of heads,
 //   MatMul(Softmax(hide(MatMul(q, k^T) * scale) + biases), v),
-// becomes one FusedAttention, whose scores nothing outside of a kernel sees. Where queries, keys
-// or values are transposed slices of projections [b, positions, heads, width], it reads these, and
-// of such queries writes what the transpose after it would. Heads of queries that share one of keys
-// and values are rows of one product, between reshapes (functions/attention.h), or have it repeated
-// (HuggingFace's repeat_kv, torch's enable_gqa). Weights that are no number, of a query that sees
-// nothing, may be set to zero (torch's scaled_dot_product_attention).
+// becomes one FusedAttention, whose scores nothing outside of a kernel sees. If queries, keys or
+// values are transposed slices of projections [b, positions, heads, width], FusedAttention reads
+// the projections; if the queries are, it also writes what the transpose after it would. Heads of
+// queries may share a head of keys and values. They are then rows of one product, between reshapes
+// (functions/attention.h), or the shared head is repeated (HuggingFace's repeat_kv, torch's
+// enable_gqa). The weights of a query that sees nothing are no numbers; the network may set them to
+// zero (torch's scaled_dot_product_attention).
 #include <algorithm>
 
 #include "graph/ops/op.h"
@@ -25,14 +26,14 @@ const std::vector<int64_t> kHeadsAndPositions = {0, 2, 1, 3};  // exchanged
 struct Operand {
   ValueId data;
   bool positions_first = false;
-  double scale = 1;  // of the elements
+  double scale = 1;  // factor of the elements
   int64_t heads = 0, positions = 0;
 
   /// Whether both orders are the same bytes.
   bool in_any_order() const { return heads == 1 || positions == 1; }
 };
 
-// The product of heads that scores are, under constant factors and reshapes.
+// The product of heads that makes scores, found under constant factors and reshapes.
 struct Product {
   ValueId result;
   const Node* node = nullptr;
@@ -58,7 +59,7 @@ class AttentionFuser {
   Graph run() &&;
 
  private:
-  // What makes a value that one node alone reads.
+  // Returns the node that makes a value, if it is an `op` and no other node reads the value.
   const Node* only_made_by(ValueId id, std::string_view op) const {
     return r_.uses(id) == 1 ? r_.producer(id, op) : nullptr;
   }
@@ -82,12 +83,12 @@ class AttentionFuser {
   Rewriter r_;
 };
 
-// Whether it is a transpose of heads and positions.
+// Whether the node is a transpose of heads and positions.
 bool AttentionFuser::exchanges(const Node* node) const {
   return node != nullptr && exchanges_heads({r_.graph(), *node});
 }
 
-// Whether it multiplies heads, the second factor transposed or not.
+// Whether the node multiplies heads, with the second factor transposed or not.
 bool AttentionFuser::is_product(const Node& node, bool transposed) const {
   const OpCall call{r_.graph(), node};
   return node.op == "MatMul" && !call.sums() && call.integer("transA", 0) == 0 &&
@@ -115,7 +116,7 @@ bool AttentionFuser::is_causal(const Scores& s, ValueId id) const {
   return true;
 }
 
-// Whether it is Where(IsNaN(x), 0, x), and nothing else reads x: what torch exports.
+// Whether `where` is Where(IsNaN(x), 0, x), as torch exports it, and nothing else reads x.
 bool AttentionFuser::zeroes_nan(const Node& where) const {
   const Node* is_nan = only_made_by(where.inputs[0], "IsNaN");
   return is_nan != nullptr && OpCall{r_.graph(), where}.scalar(1) == 0 &&
@@ -130,7 +131,7 @@ bool AttentionFuser::take_mask(Scores& s, const Node& where) const {
   return true;
 }
 
-// A product with a constant, or a quotient: the factor, and what is multiplied.
+// Returns the constant factor of a product or quotient, and sets `data` to the other operand.
 std::optional<double> AttentionFuser::take_scale(const Node& node, ValueId& data) const {
   const OpCall call{r_.graph(), node};
   const bool first = node.op == "Mul" && call.scalar(0).has_value();
@@ -161,7 +162,8 @@ std::optional<Product> AttentionFuser::product_under(ValueId id) const {
   return std::nullopt;
 }
 
-// A sum of scores, which a product is under, and of a bias. Positions' and a mask's are often two.
+// Returns the summands if `id` is a sum of scores, under which a product lies, and of a bias. The
+// biases of positions and of a mask are often two.
 std::optional<Biased> AttentionFuser::biased(ValueId id) const {
   const Node* add = only_made_by(id, "Add");
   if (add == nullptr) return std::nullopt;
@@ -173,8 +175,8 @@ std::optional<Biased> AttentionFuser::biased(ValueId id) const {
   return std::nullopt;
 }
 
-// What softmax reads, followed to the product of queries and keys. A mask is applied last, biases
-// to what is scaled.
+// Follows the input of softmax back to the product of queries and keys. A mask is applied last,
+// biases are added to the scaled scores.
 std::optional<Scores> AttentionFuser::scores_of(ValueId id) const {
   Scores s{.shape = r_[id].shape};
   if (const Node* where = only_made_by(id, "Where")) {
@@ -203,7 +205,7 @@ std::optional<Scores> AttentionFuser::scores_of(ValueId id) const {
   return s;
 }
 
-// Reshape(Expand(Reshape(x))), in which each head stands several times in a row: x.
+// Returns x of a Reshape(Expand(Reshape(x))) in which each head stands several times in a row.
 ValueId AttentionFuser::unrepeated(const Operand& o) {
   const Node* joined = r_.producer(o.data, "Reshape");
   const Node* expand = joined != nullptr ? r_.producer(joined->inputs[0], "Expand") : nullptr;
@@ -234,7 +236,8 @@ Operand AttentionFuser::operand(ValueId id, bool scaled) {
   return o;
 }
 
-// The tensor of which one with positions first is a slice, and the first head of it.
+// Returns the tensor of which `id`, which has positions first, is a slice, and the slice's first
+// head.
 std::pair<ValueId, int64_t> AttentionFuser::unsliced(ValueId id) const {
   const Node* slice = r_.producer(id, "Slice");
   if (slice == nullptr) return {id, 0};
@@ -267,9 +270,9 @@ bool AttentionFuser::fits(const Scores& s,
          (!s.visible.valid() || fits_scores(s.visible));
 }
 
-// Emits the node on its first inputs, each as it lies: [b, heads, queries, width].
+// Emits the node with `parts` as first inputs, each as it lies. Returns [b, heads, queries, width].
 ValueId AttentionFuser::attention(Node node, std::span<const Operand> parts) {
-  // What is the same bytes in both orders is as the others are.
+  // An operand whose bytes are the same in both orders takes the order of the others.
   const bool all_first = std::ranges::any_of(parts, &Operand::positions_first) &&
                          std::ranges::all_of(parts, [](const Operand& o) {
                            return o.positions_first || o.in_any_order();
@@ -337,7 +340,7 @@ bool AttentionFuser::fuse(const Node& product) {
   return true;
 }
 
-// What undoes the reshape or transpose after a result.
+// Drops a reshape or transpose that undoes the reshape or transpose after a result.
 bool AttentionFuser::cancels(const Node& node) {
   const Node* before = node.inputs.empty() ? nullptr : r_.producer(node.inputs[0], node.op);
   if (before == nullptr) return false;
@@ -359,7 +362,7 @@ Graph AttentionFuser::run() && {
 }  // namespace
 
 Graph fuse_attention(Graph graph, const PassOptions& options) {
-  // Products of 16 bits stay nodes, of which units take those that they can.
+  // Products of 16 bits stay nodes; units take the products that they can.
   if (options.narrow_type()) return graph;
   return AttentionFuser(std::move(graph)).run();
 }

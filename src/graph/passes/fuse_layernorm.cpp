@@ -3,8 +3,8 @@
 // becomes one LayerNormalization node, and before opset 23
 //   y = x / Sqrt(ReduceMean(x * x) + epsilon) * scale
 // one RMSNormalization. Sums are in an order of their own, and a quotient becomes a product with an
-// inverse root: a result is off by its sums' error and 3 units of the last place. Where an operator
-// that jumps reads it, that is so too, since the order of a mean's terms is open.
+// inverse root. A result is off by the error of its sums and 3 units of the last place. A result
+// that an operator with jumps reads is fused, too, since the order of a mean's terms is open.
 #include <algorithm>
 
 #include "graph/passes.h"
@@ -12,7 +12,7 @@
 
 namespace pruner {
 
-// First axis of a ReduceMean over the trailing dimensions that keeps them.
+// Returns the first axis of a ReduceMean over the trailing dimensions that keeps the dimensions.
 static std::optional<int64_t> trailing_mean(const Rewriter& r, const Node* mean) {
   if (mean == nullptr || mean->inputs.size() < 2) return std::nullopt;
   const OpCall call{r.graph(), *mean};
@@ -36,7 +36,7 @@ struct Normalized {
 
 }  // namespace
 
-// x - mean(x): gives x.
+// Returns x if `d` is x - mean(x).
 static std::optional<ValueId> centered(const Rewriter& r, ValueId d, int64_t axis) {
   const Node* sub = r.producer(d, "Sub");
   if (sub == nullptr) return std::nullopt;
@@ -45,7 +45,7 @@ static std::optional<ValueId> centered(const Rewriter& r, ValueId d, int64_t axi
   return sub->inputs[0];
 }
 
-// What is squared: Pow(d, 2) or Mul(d, d).
+// Returns d if `id` is the square of d: Pow(d, 2) or Mul(d, d).
 static std::optional<ValueId> squared(const Rewriter& r, ValueId id) {
   const Node* pow = r.producer(id, "Pow");
   if (pow != nullptr && OpCall{r.graph(), *pow}.scalar(1) == 2.0) return pow->inputs[0];
@@ -54,7 +54,7 @@ static std::optional<ValueId> squared(const Rewriter& r, ValueId id) {
   return std::nullopt;
 }
 
-// What the inverse of a value is made of: 1 / root.
+// Returns the Sqrt node whose inverse, 1 / root, `id` is; null if there is none.
 static const Node* inverted_root(const Rewriter& r, ValueId id) {
   const Node* inverse = r.producer(id, "Reciprocal");
   if (inverse != nullptr) return r.producer(inverse->inputs[0], "Sqrt");
@@ -65,7 +65,7 @@ static const Node* inverted_root(const Rewriter& r, ValueId id) {
 
 namespace {
 
-// x / root, where root is a Sqrt node.
+// x / root; `root` is a Sqrt node, null if there is no quotient.
 struct Quotient {
   ValueId x;
   const Node* root = nullptr;
@@ -73,7 +73,7 @@ struct Quotient {
 
 }  // namespace
 
-// Div(x, root), or Mul of x and 1 / root.
+// Matches Div(x, root), or Mul of x and 1 / root.
 static Quotient match_quotient(const Rewriter& r, ValueId id) {
   if (const Node* div = r.producer(id, "Div"))
     return {div->inputs[0], r.producer(div->inputs[1], "Sqrt")};
@@ -85,7 +85,7 @@ static Quotient match_quotient(const Rewriter& r, ValueId id) {
   return {};
 }
 
-// x / sqrt(mean(y * y) + epsilon), where the second value is y.
+// Matches x / sqrt(mean(y * y) + epsilon); the second value is y.
 static std::optional<std::pair<Normalized, ValueId>> match_scaled(const Rewriter& r, ValueId id) {
   const auto [x, root] = match_quotient(r, id);
   const Node* add = root != nullptr ? r.producer(root->inputs[0], "Add") : nullptr;
@@ -114,12 +114,12 @@ static std::optional<Normalized> match_layer_norm(const Rewriter& r, ValueId id)
 static std::optional<Normalized> match_rms_norm(const Rewriter& r, ValueId id) {
   const auto scaled = match_scaled(r, id);
   if (!scaled || scaled->first.x != scaled->second) return std::nullopt;
-  // A layer norm's, before its bias.
+  // This is a layer norm before its bias.
   if (centered(r, scaled->second, scaled->first.axis)) return std::nullopt;
   return scaled->first;
 }
 
-// The operand that is a constant over dimensions from `axis` on, and the other one.
+// Finds the operand that is a constant of no more dimensions than the other, and the other operand.
 static bool split_operand(const Rewriter& r, const Node& node, ValueId& data, ValueId& constant) {
   const size_t c = r[node.inputs[0]].constant ? 0 : 1;
   data = node.inputs[1 - c];

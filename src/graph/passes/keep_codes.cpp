@@ -1,7 +1,7 @@
 // A product with a constant matrix of bytes or half bytes, and few rows of data, takes as long as
-// the matrix comes from memory: it stays in codes there (CodedMatMul), which become floats where
-// they are multiplied. With more rows each would become a float more than once, and fold_constants
-// makes a matrix of floats.
+// the matrix comes from memory. The matrix stays in codes there (CodedMatMul), which become floats
+// when they are multiplied. With more rows each code would become a float more than once, so
+// fold_constants makes a matrix of floats.
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -13,12 +13,12 @@ namespace pruner {
 namespace {
 
 constexpr int64_t kMostRows = 8;
-constexpr int64_t kLeastBlock = 16;  // of as many codes a scale is a quarter of the bytes
+constexpr int64_t kLeastBlock = 16;  // codes; a scale has a quarter of the bytes of 16 codes
 
 /// A constant matrix [k, n], as CodedMatMul takes it.
 struct Coded {
   Tensor codes = {}, scales = {};
-  Tensor zeros = {};  // without elements where all are `zero`
+  Tensor zeros = {};  // without elements if all are `zero`
   int64_t bits = 8, block = 1, zero = 0;
 
   int64_t k() const { return codes.shape()[0]; }
@@ -32,8 +32,8 @@ bool are_constant(const Graph& graph, const Node& node) {
                              [&](ValueId id) { return !id.valid() || graph[id].constant; });
 }
 
-// Scales or zero points of [blocks given, n], or one number, as [blocks, n]: `shorter` blocks to
-// one that was given, the last of which may be cut.
+// Returns scales or zero points of [blocks given, n], or one number, as [blocks, n]. A given block
+// becomes `shorter` blocks; the last given block may be cut.
 Tensor repeated(const Tensor& steps, int64_t blocks, int64_t n, int64_t shorter) {
   Tensor all(steps.dtype(), {blocks, n});
   for (int64_t i = 0; i < all.num_elements(); ++i) {
@@ -47,8 +47,9 @@ Tensor repeated(const Tensor& steps, int64_t blocks, int64_t n, int64_t shorter)
   return all;
 }
 
-// The numbers, scales and zero points of [k, n] or, `transposed`, of [n, k] that a Dequantize or
-// DequantizeBlocks makes floats. Nothing where the steps are along n, or the blocks are short.
+// Returns the numbers, scales and zero points of the matrix [k, n] (or [n, k] if `transposed`) that
+// a Dequantize or DequantizeBlocks makes floats; nothing if the steps are along n, or the blocks
+// are short.
 std::optional<Coded> blocks_of(const OpCall& call, bool transposed) {
   const auto oriented = [&](size_t i) {
     const Tensor& tensor = *call.input(i).constant;
@@ -78,7 +79,7 @@ std::optional<Coded> blocks_of(const OpCall& call, bool transposed) {
   return coded;
 }
 
-// One whole number for all in place of zero points that are equal.
+// Replaces zero points that are all equal by one whole number.
 void join_zeros(Coded& coded) {
   const Tensor& zeros = coded.zeros;
   if (zeros.num_elements() == 0) return;
@@ -90,7 +91,8 @@ void join_zeros(Coded& coded) {
   coded.zeros = Tensor();
 }
 
-// The numbers with a sign, those of up to 4 bits as halves of bytes; zero points move along.
+// Gives the numbers a sign, and packs numbers of up to 4 bits as halves of bytes if `halves`. Zero
+// points move along.
 void take_signs(Coded& coded, bool halves) {
   const DType type = coded.codes.dtype();
   const int64_t n = coded.n(), rows = halves ? coded.k() / 2 : coded.k();
@@ -147,7 +149,7 @@ class Keeper {
     return id;
   }
 
-  // The codes of a product's second operand.
+  // Returns the codes of a product's second operand.
   std::optional<Coded> coded_operand(const Node& node, bool transposed) const {
     const Node* from = maker(node.inputs[1]);
     while (is_node(from, "Identity") || is_node(from, "Transpose")) {
@@ -178,7 +180,7 @@ class Keeper {
     if (element_count(call.shape(0)) > kMostRows * call.shape(0).back()) return false;
     const std::optional<Coded> coded = coded_operand(node, call.integer("transB", 0) != 0);
     if (!coded) return false;
-    const std::string name = graph_[node.inputs[1]].name;  // values move as some are added
+    const std::string name = graph_[node.inputs[1]].name;  // a copy: values move as some are added
     std::vector<ValueId> inputs = {node.inputs[0],
                                    add_constant(name + "/codes", coded->codes),
                                    add_constant(name + "/scales", coded->scales)};
@@ -200,7 +202,7 @@ class Keeper {
 
   Graph graph_;
   std::vector<Node> old_;
-  std::vector<const Node*> made_by_;  // by value
+  std::vector<const Node*> made_by_;  // node that makes the value, per value
 };
 
 }  // namespace

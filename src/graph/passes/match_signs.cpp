@@ -1,9 +1,9 @@
-// Products of unsigned bytes and constant signed ones (graph/functions/quantized_contractions.cpp)
-// become products of signed bytes where the target multiplies these alone (sdot without i8mm), or
-// where that takes a change of signs away: with the upper bit changed, an unsigned byte is a signed
-// one that is 128 less, and
+// Products of unsigned and constant signed bytes (graph/functions/quantized_contractions.cpp)
+// become products of signed bytes. This holds if the target multiplies signed bytes alone (sdot
+// without i8mm), or if a change of signs before the product falls away. An unsigned byte with its
+// upper bit changed is a signed byte that is 128 less, and
 //   sum x w = sum (x - 128) w + 128 sum w
-// where the last sum is a constant for each output. Sums wrap around alike on both sides.
+// The last sum is a constant for each output. Sums wrap around alike on both sides.
 #include <algorithm>
 
 #include "graph/ops/window.h"
@@ -33,13 +33,13 @@ class SignMatcher {
   };
 
   Rewriter r_;
-  const bool unsigned_too_;             // units multiply unsigned bytes, too
-  std::map<ValueId, ValueId> signed_;   // by value of unsigned bytes
-  std::map<ValueId, Shifted> shifted_;  // by value with its shift
+  const bool unsigned_too_;             // whether units multiply unsigned bytes, too
+  std::map<ValueId, ValueId> signed_;   // signed form, per value of unsigned bytes
+  std::map<ValueId, Shifted> shifted_;  // product and sums, per product with its shift
 };
 
-// What the product of `weight` with data of 128 alone adds up to: one number for each index of a
-// dimension.
+// Returns the sums of the product of `weight` with data that are all 128: one number for each index
+// of dimension `dim`.
 Tensor shifted_sums(const Tensor& weight, size_t dim) {
   const std::vector<int64_t>& shape = weight.shape();
   const int64_t run = element_count(std::span(shape).subspan(dim + 1)), n = shape[dim];
@@ -69,7 +69,8 @@ Tensor sum_of(const Tensor& a, const Tensor& b) {
   return sums;
 }
 
-// x less 128; invalid where nothing is gained. What was made of signed bytes is these again.
+// Returns x less 128; invalid if nothing is gained. If x was made of signed bytes, the result is
+// those bytes.
 ValueId SignMatcher::signed_bytes(ValueId x) {
   const Node* add = r_.producer(x);
   if (add != nullptr && add->op == "Add") {
@@ -111,7 +112,7 @@ void SignMatcher::match_matmul(Node& node, ValueId x) {
   r_.replace(out, whole);
 }
 
-// One addition where another constant is added to a product of matrices and its shift.
+// Makes one addition of two if another constant is added to a product of matrices and its shift.
 void SignMatcher::join_shifts(Node& node) {
   const auto it = node.op == "Add" ? shifted_.find(node.inputs[0]) : shifted_.end();
   if (it == shifted_.end()) return;

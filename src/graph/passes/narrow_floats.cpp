@@ -1,13 +1,13 @@
-// Convolutions and products of a float32 network with constants, on GPUs also products of two
-// values, multiply bfloat16 or float16 where the target has a unit for it; they add up in float32.
-// A value that one of them reads, or such a convolution makes, is stored as such, rounded once by
-// the kernel that makes it; what else reads it computes in float32, and so does every kernel
-// inside. All other values stay float32, among them what a convolution makes for a contraction
-// without the unit, which reads it again and again.
+// Convolutions and products with constants of a float32 network multiply bfloat16 or float16 if the
+// target has a unit for the type; on GPUs products of two values do, too. Sums are float32.
+// A value that a unit reads, or that a unit's convolution makes, is stored in the narrow type. The
+// kernel that makes the value rounds it once. Other readers compute in float32, and so does every
+// kernel inside. All other values stay float32, also the result of a convolution that a contraction
+// without the unit reads, since it reads each element many times.
 //
-// A value is stored together with those that share its bytes: views, and the parts of a Concat in
-// place. Where one of these has to stay float32 (an input or output of the network, what a routine
-// makes or reads), the contraction reads a copy.
+// A value has the same type as all values that share its bytes: views, and the parts of a Concat in
+// place. Inputs and outputs of the network, and values that a routine makes or reads, have to stay
+// float32. If one of the values has to, all of them stay, and the contraction reads a copy.
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -20,7 +20,7 @@
 namespace pruner {
 namespace {
 
-constexpr size_t kFactors = 2;  // the first inputs of a contraction
+constexpr size_t kFactors = 2;  // number of a contraction's first inputs that it multiplies
 
 class Narrower {
  public:
@@ -47,22 +47,22 @@ class Narrower {
   void number_groups();
 
   Graph graph_;
-  const DType type_;         // that the unit multiplies
-  const bool gpu_;           // whose unit takes products of two values
-  std::vector<Node> nodes_;  // of the new graph
+  const DType type_;         // type that the unit multiplies
+  const bool gpu_;           // GPU units take products of two values
+  std::vector<Node> nodes_;  // nodes of the new graph
   int groups_ = 0;
   std::map<ValueId, int> maker_;         // a value's group
-  std::map<ValueId, ValueId> narrower_;  // what a Cast of the network's own made it of
-  std::vector<int> shares_;              // union-find: old values of the same bytes
-  std::vector<bool> stays_;              // by owner: has to be float32
-  std::vector<bool> read_;               // by owner: a unit reads it
-  std::vector<bool> made_;               // by owner: made by a kernel with a unit's convolution
-  std::vector<bool> read_wide_;          // by owner: a contraction without the unit reads it
-  std::map<ValueId, ValueId> constants_, copies_;    // narrow
-  std::map<std::pair<int, ValueId>, ValueId> wide_;  // a stored value, in a group that reads it
+  std::map<ValueId, ValueId> narrower_;  // input of the network's own Cast, per result
+  std::vector<int> shares_;              // union-find of old values with the same bytes
+  std::vector<bool> stays_;  // per owner, as the next three: whether the value has to be float32
+  std::vector<bool> read_;   // whether a unit reads the value
+  std::vector<bool> made_;   // whether a kernel with a unit's convolution makes the value
+  std::vector<bool> read_wide_;  // whether a contraction without the unit reads the value
+  std::map<ValueId, ValueId> constants_, copies_;    // narrow forms, per value
+  std::map<std::pair<int, ValueId>, ValueId> wide_;  // float32 form, per reading group and value
 };
 
-// Products that a convolution adds up along the last axis longer than 1.
+// Returns how many products a convolution adds up along the last axis longer than 1.
 int64_t terms_in_row(const OpCall& call) {
   const std::vector<int64_t>& kernel = call.shape(1);
   return channels(call) > 1 ? channels(call) : kernel[kernel.size() - 3];
@@ -81,7 +81,8 @@ bool Narrower::is_of_pairs(const Node& node) const {
   return call.rank(1) >= 2 && data[data.size() - (transposed && data.size() > 1 ? 2 : 1)] % 2 == 0;
 }
 
-// What shares bytes is known of all values before what has to stay of any.
+// The constructor finds which values share bytes before it marks any value that has to stay
+// float32.
 Narrower::Narrower(Graph graph, DType type, bool gpu)
     : graph_(std::move(graph)),
       type_(type),
@@ -126,7 +127,7 @@ Narrower::Narrower(Graph graph, DType type, bool gpu)
     for (const ValueId id : node.inputs) {
       const auto made = maker_.find(id);
       if (made == maker_.end() || made->second == node.group)
-        continue;  // does not leave its kernel
+        continue;  // the value does not leave its kernel
       if (convolves[static_cast<size_t>(made->second)]) made_[owner(id)] = true;
     }
   }
@@ -186,7 +187,7 @@ ValueId Narrower::narrow_constant(ValueId id) {
   return it->second;
 }
 
-// What a unit reads for `id`.
+// Returns the value that a unit reads for `id`.
 ValueId Narrower::narrow(ValueId id, int group) {
   if (graph_[id].constant) return narrow_constant(id);
   if (const auto it = narrower_.find(id); it != narrower_.end()) return it->second;
@@ -197,7 +198,7 @@ ValueId Narrower::narrow(ValueId id, int group) {
   return it->second;
 }
 
-// What else a kernel reads for `id`.
+// Returns the value that a kernel reads for `id` other than as a factor of a unit.
 ValueId Narrower::wide(ValueId id, int group) {
   if (!is_stored_narrow(id)) return id;
   const auto [it, fresh] = wide_.try_emplace({group, id});
@@ -225,7 +226,7 @@ void Narrower::rewrite(Node node) {
   if (rounds) nodes_.push_back(cast_node(nodes_.back().outputs[0], stored, type_, group));
 }
 
-// Of the network's own, those that only contractions read, which now read what is cast.
+// Drops the network's own Casts that only contractions read: those now read the Cast's input.
 void Narrower::drop_unread_casts() {
   std::set<ValueId> read(graph_.outputs.begin(), graph_.outputs.end());
   for (const Node& node : nodes_) read.insert(node.inputs.begin(), node.inputs.end());
@@ -234,7 +235,7 @@ void Narrower::drop_unread_casts() {
   });
 }
 
-// By the place of their last node, which makes what leaves.
+// Numbers the groups by the place of their last node, which makes the value that leaves the group.
 void Narrower::number_groups() {
   std::vector<int> number(static_cast<size_t>(groups_), -1);
   int next = groups_;

@@ -1,8 +1,9 @@
-// Marks the Concats that cost nothing: what makes an input of one writes it at its place in the
-// result, and what reads a result of which another has the same inputs in a row reads it there
-// (DenseNet's layers, each of which joins all the earlier ones). Where all inputs are parts that
-// are cut out, and perhaps changed, to be joined (a cyclic shift, a rotary embedding), one kernel
-// that does all of it is better than one for each; so is the one of what turns a product's columns.
+// Marks the Concats that cost nothing. The kernel that makes an input of such a Concat writes it at
+// its place in the result. If another Concat has the same inputs in a row, readers of the shorter
+// result read it in the longer result. DenseNet's layers each join all the earlier layers.
+// Inputs may be parts that are all cut out, and perhaps changed, to be joined (a cyclic shift, a
+// rotary embedding). One kernel for all inputs is then better than one for each. So is the kernel
+// that turns a product's columns.
 #include <algorithm>
 #include <set>
 
@@ -27,9 +28,9 @@ class ConcatPlacer {
   bool place_result(const Node& concat, int64_t axis);
 
   Graph graph_;
-  // By value:
-  std::vector<bool> movable_;  // made by a kernel, and read by kernels alone
-  std::vector<bool> cut_;      // a Slice, or element-wise of such and constants
+  // Each of these vectors has one element per value:
+  std::vector<bool> movable_;  // whether kernels alone make and read the value
+  std::vector<bool> cut_;  // whether the value is a Slice, or element-wise of Slices and constants
   std::vector<int> readers_;
   std::set<const Node*> turning_;  // the Concats of rotations
 };
@@ -91,7 +92,7 @@ bool ConcatPlacer::place_inputs(const Node& concat, int64_t axis) {
   return true;
 }
 
-// The result's place where its inputs lie already, if they lie there in a row.
+// Places the result where its inputs lie already, if the inputs lie in a row.
 bool ConcatPlacer::place_result(const Node& concat, int64_t axis) {
   const ValueId result = concat.outputs[0];
   const std::optional<Slice> first = slice(concat.inputs[0]);
@@ -110,7 +111,7 @@ Graph ConcatPlacer::run() && {
   std::vector<Node*> concats;
   for (Node& node : graph_.nodes)
     if (node.op == "Concat") concats.push_back(&node);
-  // The longest first: a shorter one may then find its inputs in a row in a longer one's result.
+  // The longest Concat goes first: a shorter one may find its inputs in a row in a longer result.
   std::ranges::stable_sort(
       concats, std::greater(), [](const Node* node) { return node->inputs.size(); });
   for (Node* node : concats) {

@@ -1,9 +1,10 @@
 // Operators of a QDQ network, which stand between Dequantize and Quantize, become operators of
-// bytes: contractions add up products of bytes, and what only moves its data moves bytes. With
-// Numerics::kOnnxRuntime all become those that ONNX Runtime's optimizer makes of them
-// (QDQSelectorActionTransformer, WeightBiasQuantization); with Numerics::kOnnx only those whose
-// result ONNX's definition does not fix otherwise. Their bodies (graph/functions/quantized*.cpp)
-// say what each computes. The first pass, since later ones fold weights to floats.
+// bytes. Contractions add up products of bytes, and operators that only move data move bytes. With
+// Numerics::kOnnxRuntime every operator becomes the one that ONNX Runtime's optimizer makes of it
+// (QDQSelectorActionTransformer, WeightBiasQuantization). With Numerics::kOnnx only operators
+// change whose result ONNX's definition does not fix otherwise. The bodies in
+// graph/functions/quantized*.cpp say what the new operators compute. This pass is the first, since
+// later passes fold weights to floats.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -16,7 +17,8 @@
 namespace pruner {
 namespace {
 
-/// What a tensor stands for: (q - zero) * scale. Both are constants.
+/// `Steps` says which reals the numbers q of a tensor stand for: (q - zero) * scale. Scale and zero
+/// point are constants.
 struct Steps {
   ValueId scale, zero;  // the zero point may be left out
 };
@@ -27,12 +29,12 @@ struct Quantized {
   Steps steps;
 };
 
-/// What follows an operator in its own kernel: a Clip in steps of the result, and the Quantize.
+/// `Tail` is the end of an operator's kernel: a Clip in steps of the result, and the Quantize.
 struct Tail {
-  std::vector<size_t> nodes;  // with the Quantize last
+  std::vector<size_t> nodes;  // the Quantize is the last
   Steps steps;
   DType dtype = DType::kUInt8;
-  double low, high;  // of the numbers that are kept: the type's, less what Relu and Clip cut off
+  double low, high;  // range of the numbers that are kept: the type's, cut by Relu and Clip
 
   bool cuts_off() const {
     return low > static_cast<double>(least_int(dtype)) ||
@@ -96,10 +98,10 @@ class Runner {
   Graph graph_;
   const Numerics numerics_;
   std::vector<Node> old_;
-  std::vector<ValueId> alias_;                // by value: what an Identity hands on
-  std::vector<std::vector<size_t>> readers_;  // by value: old nodes; their number for an output
-  std::vector<bool> done_;                    // by old node: in a kernel of one before
-  std::map<ValueId, Quantized> dequantized_;  // by value that a Dequantize makes
+  std::vector<ValueId> alias_;  // source of an Identity's result, else the value; per value
+  std::vector<std::vector<size_t>> readers_;  // old nodes, their count for an output; per value
+  std::vector<bool> done_;  // whether an earlier node's kernel has the node; per old node
+  std::map<ValueId, Quantized> dequantized_;  // the quantized form, per result of a Dequantize
 };
 
 Runner::Runner(Graph graph, Numerics numerics)
@@ -133,7 +135,7 @@ std::optional<Quantized> Runner::operand(const Node& node, size_t i) const {
   return it == dequantized_.end() ? std::nullopt : std::optional(it->second);
 }
 
-// Bytes of one scale.
+// Returns input i if it holds bytes of one scale.
 std::optional<Quantized> Runner::tensor_operand(const Node& node, size_t i) const {
   const std::optional<Quantized> found = operand(node, i);
   if (!found || !is_of_one_scale(found->steps)) return std::nullopt;
@@ -142,7 +144,7 @@ std::optional<Quantized> Runner::tensor_operand(const Node& node, size_t i) cons
   return found;
 }
 
-// Constant bytes, of one scale or one for each index of an axis.
+// Returns input 1 if it holds constant bytes with one scale, or one scale for each index of `axis`.
 std::optional<Quantized> Runner::weight_operand(const Node& node, size_t axis) const {
   const std::optional<Quantized> found = operand(node, 1);
   if (!found || !is_known(found->q)) return std::nullopt;
@@ -162,7 +164,8 @@ const Node* Runner::only_reader(ValueId id, size_t* index) const {
   return &old_[readers[0]];
 }
 
-// The range of a Relu or a Clip by constants.
+// Cuts `range` to that of a Relu or a Clip by constants. False: the node is no such node, or
+// nothing is left of the range.
 bool Runner::follow_clip(const Node& node, std::vector<double>& range) const {
   if (node.op == "Relu") {
     range[0] = std::max(range[0], 0.0);
@@ -179,7 +182,8 @@ bool Runner::follow_clip(const Node& node, std::vector<double>& range) const {
   return range[0] <= range[1];
 }
 
-// Where nothing else reads what lies between the node and a Quantize to bytes of one scale.
+// Returns the tail of the node if it ends in a Quantize to bytes of one scale. Nothing else may
+// read the values between the node and the Quantize.
 std::optional<Tail> Runner::tail_of(const Node& node) const {
   Tail tail;
   std::vector<double> range = {-INFINITY, INFINITY};
@@ -205,23 +209,23 @@ std::optional<Tail> Runner::tail_of(const Node& node) const {
                       static_cast<double>(least_int(tail.dtype)),
                       static_cast<double>(greatest_int(tail.dtype)));
   };
-  // Rounding keeps the order: what is cut off before or after it is the same.
+  // Rounding keeps the order: cutting off before or after rounding gives the same.
   tail.low = in_steps(range[0]);
   tail.high = in_steps(range[1]);
   return tail;
 }
 
 // Whether ONNX Runtime rounds a bias of real numbers to whole steps of the products, however far
-// that moves it: where a Quantize follows.
+// the bias moves. It does if a Quantize follows.
 bool Runner::rounds_any_bias(const Node& node) const {
   return numerics_ == Numerics::kOnnxRuntime && tail_of(node).has_value();
 }
 
-// The bias in steps of the products, [outputs]; an invalid id where there is none, nothing where it
-// is no whole number of steps to 2^-20 of itself, as exporters write it (their scale is the product
-// of the other two, rounded to float32). It moves a result by no more than 16 units of the last
-// place of the bias. ONNX Runtime has no such bound: it takes the codes of a Gemm's bias whatever
-// their scale is.
+// Returns the bias in steps of the products, [outputs]; an invalid id if the node has no bias, and
+// nothing if the bias is no whole number of steps to 2^-20 of itself. Exporters write whole
+// numbers: the bias's scale is the product of the other two scales, rounded to float32. Rounding
+// the bias moves a result by at most 16 units of the last place of the bias. ONNX Runtime has no
+// such bound: it takes the codes of a Gemm's bias whatever their scale is.
 std::optional<ValueId> Runner::bias_of(const Node& node, const Quantized& x, const Quantized& w) {
   constexpr double kMost = 2147483647;
   if (node.inputs.size() < 3 || !node.inputs[2].valid()) return ValueId{};
@@ -256,7 +260,7 @@ std::optional<ValueId> Runner::bias_of(const Node& node, const Quantized& x, con
   return constant(at(id).name + "/whole", std::move(whole));
 }
 
-// A bias that is no whole number of steps, and is added to real numbers: [outputs].
+// Returns a bias [outputs] that is no whole number of steps, and is added to real numbers.
 std::optional<ValueId> Runner::real_bias_of(const Node& node) const {
   const ValueId id = node.inputs[2];
   const std::vector<int64_t>& shape = at(node.outputs[0]).shape;
@@ -272,7 +276,7 @@ ValueId Runner::constant(const std::string& name, Tensor tensor) {
   return id;
 }
 
-// A constant as one dimension, or as a scalar where it has one element.
+// Returns a constant with one dimension, or as a scalar if it has one element.
 ValueId Runner::flat(ValueId id) {
   const Tensor tensor = known(id);
   const int64_t n = tensor.num_elements();
@@ -285,7 +289,7 @@ ValueId Runner::zero_point(const Steps& steps, DType dtype) {
   return constant("zero", Tensor(dtype, {}));
 }
 
-// Each with its scale and zero point, as the functions of bytes take them.
+// Returns each operand with its scale and zero point, as the functions of bytes take operands.
 std::vector<ValueId> Runner::inputs_of(std::initializer_list<Quantized> operands) {
   std::vector<ValueId> inputs;
   for (const Quantized& x : operands) {
@@ -306,7 +310,8 @@ ValueId Runner::new_value(const std::string& like) {
   return ValueId{number};
 }
 
-// What was inferred of the network's own nodes holds for those that stand for them.
+// Appends a node that stands for nodes of the network. Whatever holds for the network's own nodes
+// holds for the new node, so inference does not fail.
 void Runner::emit(Node node) {
   const Result<Unit> appended = append_call(graph_, std::move(node));
   CHECK(appended.ok()) << appended.error().message();
@@ -321,7 +326,7 @@ ValueId Runner::call(const Node& like,
   return out;
 }
 
-// The call makes what the tail's Quantize makes.
+// Appends a call that makes the result of the tail's Quantize.
 void Runner::finish_with(const Node& like,
                          const Tail& tail,
                          std::string op,
@@ -376,7 +381,7 @@ bool Runner::run_conv(const Node& node) {
   return true;
 }
 
-// a, b and their steps, in the order that the functions of both products have.
+// The inputs are a, b and their steps, in the order that the functions of both products take.
 bool Runner::run_gemm(const Node& node) {
   const OpCall gemm{graph_, node};
   const bool transposed = gemm.integer("transB", 0) != 0;
@@ -445,7 +450,7 @@ bool Runner::run_unary(const Node& node) {
   if (!x) return false;
   const std::optional<Tail> tail = tail_of(node);
   if (!tail || tail->cuts_off() || tail->dtype != at(x->q).dtype) return false;
-  // Of float32, they compute what stands in the file; dilations are not theirs.
+  // The functions of bytes have no dilations; in float32 the node computes what the file says.
   if (node.attributes.contains("dilations")) return false;
   std::vector<ValueId> inputs = inputs_of({*x});
   add_steps_of(*tail, inputs);
@@ -467,7 +472,7 @@ bool Runner::run_concat(const Node& node) {
   return true;
 }
 
-// What only moves its data, or finds the greatest of them, does the same to their numbers.
+// Runs an operator on quantized numbers if it only moves its data, or finds the greatest of them.
 bool Runner::run_moved(const Node& node) {
   static constexpr std::string_view kOps[] = {"DepthToSpace",
                                               "Expand",
@@ -503,7 +508,8 @@ bool Runner::run_moved(const Node& node) {
   return true;
 }
 
-// A weight's are made here; of what was dequantized from the same steps, they are there already.
+// The codes of a weight are made here. Data that were dequantized from the same steps have their
+// codes already.
 bool Runner::run_quantize(const Node& node) {
   if (is_constant_call(graph_, node)) {
     graph_[node.outputs[0]].constant = evaluate_constant_node(graph_, node)[0];
@@ -530,8 +536,8 @@ bool Runner::run_node(const Node& node) {
     bool (Runner::*run)(const Node&);
     bool rounds_otherwise;  // than the same operators node by node
   };
-  // The order of a contraction's sum is open; the others that keep to ONNX round at the same places
-  // as node by node.
+  // The order of a contraction's sum is open; the other operators that keep to ONNX round at the
+  // same places as node by node.
   static const std::map<std::string, Rule> kRules = {
       {"Add", {&Runner::run_binary, true}},
       {"AveragePool", {&Runner::run_unary, true}},

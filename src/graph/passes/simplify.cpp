@@ -9,7 +9,7 @@
 
 namespace pruner {
 
-// Whether the output is its first input again, whatever the values.
+// Whether the node's output is its first input again, whatever the values.
 static bool is_identity(const Rewriter& r, const Node& node) {
   const auto among = [&](std::initializer_list<std::string_view> names) {
     return std::ranges::find(names, node.op) != names.end();
@@ -26,7 +26,7 @@ static bool is_identity(const Rewriter& r, const Node& node) {
     }
     return true;
   }
-  if (node.op == "Pad") {  // cuts as much as it adds
+  if (node.op == "Pad") {  // a Pad may cut as much as it adds
     const std::optional<Tensor>& pads = r[r.current(node.inputs[1])].constant;
     for (int64_t i = 0; i < pads->num_elements(); ++i) {
       if (pads->get_int(i) != 0) return false;
@@ -43,8 +43,8 @@ static bool is_identity(const Rewriter& r, const Node& node) {
   return may_be && (one_input || node.op == "Expand" || node.op == "Tile" || node.op == "Reshape");
 }
 
-// A reshape that parts the first dimension behind a transpose of the other two comes before it:
-// torch transposes a batch of heads as one dimension.
+// Returns `data` reshaped. A reshape that parts the first dimension comes before a transpose of the
+// other two dimensions: torch transposes a batch of heads as one dimension.
 static ValueId reshaped(Rewriter& r, ValueId data, std::vector<int64_t> shape) {
   const Node* transpose = r.producer(data, "Transpose");
   const std::vector<int64_t> of = r[data].shape;
@@ -61,7 +61,7 @@ static ValueId reshaped(Rewriter& r, ValueId data, std::vector<int64_t> shape) {
   return r.add_transpose(r.add_reshape(source, shape), order);
 }
 
-// Split as one Slice for each part.
+// Replaces a Split by one Slice for each part.
 static void emit_slices(Rewriter& r, const Node& node) {
   const ValueId data = r.current(node.inputs[0]);
   const OpCall call{r.graph(), node};
@@ -77,8 +77,8 @@ static void emit_slices(Rewriter& r, const Node& node) {
   }
 }
 
-// A node for each output that is read, since a kernel makes one. TopK's values are what its indices
-// say, which are then found once.
+// Emits a node for each output that is read, since a kernel makes one output. The values of a TopK
+// are gathered by its indices, if these are read, so that the indices are found once.
 static void emit_outputs(Rewriter& r, const Node& node) {
   for (size_t i = node.outputs.size(); i-- > 0;) {
     if (r.uses(node.outputs[i]) == 0 || r[node.outputs[i]].constant) continue;
@@ -97,7 +97,7 @@ static void emit_outputs(Rewriter& r, const Node& node) {
   }
 }
 
-// A chain of binary nodes.
+// Emits a chain of binary nodes for a node of several inputs.
 static void emit_chain(Rewriter& r, const Node& node) {
   ValueId result = r.current(node.inputs[0]);
   for (size_t i = 1; i < node.inputs.size(); ++i) {
@@ -117,7 +117,7 @@ static void absorb_pad(Rewriter& r, Node& conv) {
     return;
   }
   if ((call.has(2) ? call.scalar(2) : 0.0) != window.integer("pad_value", 0)) return;
-  // All starts and then all ends; the first two of each are those of batch and channels.
+  // `more` has all starts and then all ends; the first two of each belong to batch and channels.
   const std::vector<int64_t> more = *call.constant_integers(1, "pads");
   const size_t rank = more.size() / 2, dims = rank - 2;
   for (size_t i = 0; i < more.size(); ++i) {
@@ -134,10 +134,10 @@ static void absorb_pad(Rewriter& r, Node& conv) {
 }
 
 // A division by a constant is a multiplication by its inverse. The product by a power of two is the
-// quotient. Another product has two roundings where the quotient has one: it is 1.5 units of the
-// last place from the exact quotient at most, not 0.5. It stays a division where the inverse is no
-// normal number, where the node asks for its last digit (exact, an attribute of ours), and where an
-// operator that jumps reads it: floor(82 / 41) is 2, floor(82 * (1 / 41)) is 1.
+// quotient. Any other product rounds twice, and a quotient once. The product is at most 1.5 units
+// of the last place from the exact quotient, not 0.5. The division stays if the inverse is no
+// normal number, or if the node asks for the last digit (exact, an attribute of ours). It also
+// stays if an operator that jumps reads it: floor(82 / 41) is 2, floor(82 * (1 / 41)) is 1.
 static void multiply_instead(Rewriter& r, Node& div, bool read_by_step) {
   const std::optional<Tensor>& divisor = r[div.inputs[1]].constant;
   if (!divisor || !is_float(divisor->dtype()) || r[div.inputs[0]].constant) return;
@@ -157,8 +157,9 @@ static void multiply_instead(Rewriter& r, Node& div, bool read_by_step) {
   div.inputs[1] = r.add_constant(div.name + "/factor", std::move(factor));
 }
 
-// A constant whose values differ from shape to shape, and which a kernel computes for that: numbers
-// from 0 on, which no shape changes, times the step and plus the start; or one number, repeated.
+// Has a kernel compute a constant whose values differ from shape to shape. A Range becomes numbers
+// from 0 on, which no shape changes, times the step and plus the start; a ConstantOfShape becomes
+// one number, repeated.
 static void compute_constant(Rewriter& r, Node& node) {
   const Value made = r[node.outputs[0]];
   const std::string& name = made.name;
@@ -180,7 +181,7 @@ static void compute_constant(Rewriter& r, Node& node) {
   node = {"Add", node.name, {steps, node.inputs[0]}, node.outputs, {}};
 }
 
-// Gemm's beta goes into a constant bias: the product is rounded as it is at run time.
+// Multiplies a constant bias by Gemm's beta; the product is rounded as it would be at run time.
 static void fold_beta(Rewriter& r, Node& gemm) {
   const OpCall call{r.graph(), gemm};
   const double beta = call.number("beta", 1);
@@ -191,12 +192,12 @@ static void fold_beta(Rewriter& r, Node& gemm) {
   gemm.attributes.erase("beta");
 }
 
-// What joins nothing need not be joined. Not all are empty: the result would be known.
+// Leaves out inputs without elements. Not all inputs are empty, or the result would be known.
 static void leave_out_empty(const Rewriter& r, Node& concat) {
   std::erase_if(concat.inputs, [&](ValueId id) { return element_count(r[id].shape) == 0; });
 }
 
-// Writes nothing over its data.
+// Whether the node is a Scatter that writes nothing over its data.
 static bool scatters_nothing(const Rewriter& r, const Node& node) {
   return node.op.starts_with("Scatter") && element_count(r[node.inputs[1]].shape) == 0;
 }

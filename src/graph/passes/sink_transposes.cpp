@@ -1,6 +1,7 @@
 // Moves transposes towards the outputs, through every operator that can work on the untransposed
-// data instead, and cancels those that meet. What is left stands at the network's border or before
-// an operator that needs the order; if it moves extents of one only, it becomes a reshape.
+// data instead, and cancels transposes that meet. A transpose that is left stands at the network's
+// border or before an operator that needs the order; if only extents of one move, it becomes a
+// reshape.
 #include <algorithm>
 #include <numeric>
 
@@ -48,7 +49,7 @@ class Sinker {
   using Rule = bool (Sinker::*)(Node&);
   static Rule rule_for(const std::string& op);
 
-  // The source and order of a value that a transpose made.
+  // These return the transpose that made a value, and its order.
   const Node* transpose_of(ValueId id) const;
   Order order_of(ValueId id) const {
     return OpCall{r_.graph(), *transpose_of(id)}.integers("perm");
@@ -81,7 +82,7 @@ const Node* Sinker::transpose_of(ValueId id) const {
   return node != nullptr && node->op == "Transpose" ? node : nullptr;
 }
 
-// The value transposed; transposes in a row are one, and equal ones are shared.
+// Returns the value transposed. Transposes in a row become one, and equal transposes are shared.
 ValueId Sinker::move(ValueId id, const Order& order) {
   if (const Node* before = transpose_of(id)) {
     const Order first = order_of(id);
@@ -95,15 +96,15 @@ ValueId Sinker::move(ValueId id, const Order& order) {
   return it->second;
 }
 
-// The node on `inputs`, then a transpose by `order`, stand for the node.
+// Replaces the node by the same operator on `inputs` and a transpose by `order` behind it.
 bool Sinker::replace(Node& node, std::vector<ValueId> inputs, const Order& order) {
   const ValueId made = r_.add(node.op, std::move(inputs), node.attributes, node.name);
   r_.replace(node.outputs[0], move(made, order));
   return true;
 }
 
-// The order of the largest transposed input of the output's rank, unless more elements would have
-// to be transposed for it than are spared.
+// Returns the order of the largest transposed input of the output's rank, unless more elements
+// would have to be transposed than are spared.
 std::optional<Order> Sinker::common_order(const Node& node) const {
   const size_t rank = r_[node.outputs[0]].shape.size();
   std::optional<Order> order;
@@ -129,7 +130,7 @@ std::optional<Order> Sinker::common_order(const Node& node) const {
   return order;
 }
 
-// A value as an operand beside sources of transposes by `order`.
+// Returns a value as an operand beside sources of transposes by `order`.
 ValueId Sinker::untransposed(ValueId id, const Order& order) {
   const Value& value = r_[id];
   if (value.shape.size() <= order.size() && element_count(value.shape) == 1) return id;
@@ -190,7 +191,7 @@ bool Sinker::sink_reduce(Node& node) {
   for (const int64_t axis : axes) physical.push_back(order[axis]);
   if (call.integer("keepdims", 1) == 0) {
     for (size_t i = axes.size(); i-- > 0;) rest.erase(rest.begin() + axes[i]);
-    Order sorted = rest;  // what is left is numbered without the gaps
+    Order sorted = rest;  // the remaining dimensions, renumbered without gaps
     std::sort(sorted.begin(), sorted.end());
     for (int64_t& d : rest) {
       d = std::lower_bound(sorted.begin(), sorted.end(), d) - sorted.begin();
@@ -243,7 +244,7 @@ bool Sinker::sink_expand(Node& node) {
 bool Sinker::sink_resize(Node& node) {
   if (!transpose_of(node.inputs[0])) return false;
   const Order order = order_of(node.inputs[0]);
-  // Sizes, scales and regions stay in their order; the axes say which they are of.
+  // Sizes, scales and regions stay in their order; the axes say which dimensions they belong to.
   std::vector<int64_t> axes = OpCall{r_.graph(), node}.integers("axes");
   if (axes.empty()) axes = identity(order.size());
   for (int64_t& axis : axes) axis = order[*normal_axis(axis, std::ssize(order))];
@@ -259,8 +260,8 @@ bool Sinker::sink_lookup(Node& node) {
   return replace(node, {node.inputs[0], move(node.inputs[1], inverse(order))}, order);
 }
 
-// Runs of dimensions of two shapes with equal products: what a reshape splits and merges. A new
-// extent of one belongs to the dimension before it, since what is repeated there is joined with it.
+// A run of dimensions of two shapes with equal products, which a reshape splits and merges. A new
+// extent of one belongs to the dimension before it: repeating along it joins the two dimensions.
 struct Block {
   std::vector<size_t> from, to;
   int64_t last = -1;  // place of the block's last source dimension in memory
@@ -284,15 +285,15 @@ static std::vector<Block> blocks_of(std::span<const int64_t> from, std::span<con
 }
 
 // [n, h, w, c] seen as [n, c, h, w] and reshaped to [n, g, c/g, h, w] is [n, h, w, g, c/g] in
-// another order: blocks that a reshape merges must lie together, the order of the blocks is free.
-// They are put in the order of their last dimensions in memory, so that the innermost stays there.
+// another order. Blocks that a reshape merges must lie together; the order of the blocks is free.
+// The blocks are put in the order of their last dimensions in memory: the innermost stays there.
 bool Sinker::sink_reshape(Node& node) {
   if (!transpose_of(node.inputs[0])) {
     const std::vector<int64_t> shape = r_[node.outputs[0]].shape;
     r_.replace(node.outputs[0], r_.add_reshape(node.inputs[0], shape));
     return true;
   }
-  const Order place = order_of(node.inputs[0]);  // of a dimension, in memory
+  const Order place = order_of(node.inputs[0]);  // place in memory, per dimension
   const std::vector<int64_t> from = r_[node.inputs[0]].shape, to = r_[node.outputs[0]].shape;
   std::vector<Block> blocks = blocks_of(from, to);
   for (Block& block : blocks) {
@@ -347,9 +348,9 @@ Sinker::Rule Sinker::rule_for(const std::string& op) {
       {"Resize", &Sinker::sink_resize},
       {"MatMul", &Sinker::sink_matmul},
       {"Gemm", &Sinker::sink_matmul},
-      // Its channels are dimension 1 of the data, whatever their order.
+      // The operator's channels are dimension 1 of the data, whatever the order of the data.
       {"BatchNormalization", nullptr},
-      // Its blocks are along the dimension of the data that an attribute says.
+      // The operator's blocks are along the dimension of the data that an attribute names.
       {"DequantizeBlocks", nullptr},
   };
   const auto it = kRules.find(op);
@@ -369,7 +370,7 @@ Graph Sinker::run() {
 
 }  // namespace
 
-// What is left and moves no byte is a reshape, one with those around it.
+// Makes each transpose that is left and moves no byte a reshape, joined with reshapes around it.
 static Graph reshape_where_bytes_stay(Graph graph) {
   Rewriter r(std::move(graph));
   for (Node& node : r.take_nodes()) {

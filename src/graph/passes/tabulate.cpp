@@ -1,7 +1,7 @@
-// A chain of element-wise nodes from bytes to bytes is a function of 256 numbers: what takes longer
-// than a look into its table becomes that. QDQ files have such chains for each activation that is
-// no Relu, step by step through bytes (GELU: Div, Erf, Add, Mul, Mul). The table has what the nodes
-// give in the interpreter, which rounds each node's result to float32 once.
+// A chain of element-wise nodes from bytes to bytes is a function of 256 numbers. A chain that
+// takes longer than a look into a table of the function becomes that look. QDQ files have such
+// chains for each activation that is no Relu, step by step through bytes (GELU: Div, Erf, Add, Mul,
+// Mul). The table has the nodes' results in the interpreter, which rounds each to float32 once.
 #include <algorithm>
 
 #include "graph/passes.h"
@@ -10,15 +10,15 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kNumbers = 256;  // of a byte
+constexpr int64_t kNumbers = 256;  // values of a byte
 
 bool is_byte(DType t) { return t == DType::kUInt8 || t == DType::kInt8; }
 
 /// A value as a function of the bytes of another, element by element.
 struct OfByte {
   ValueId source;
-  ValueId table;      // in the graph of tables
-  int quantized = 0;  // times on the way
+  ValueId table;      // value in the graph of tables
+  int quantized = 0;  // number of Quantize nodes on the way
   bool slow = false;  // a function of many operations is on the way
 };
 
@@ -35,7 +35,7 @@ class Tabulator {
 
   Rewriter r_;
   Graph tables_;                     // values of 256 elements, all of them known
-  std::map<ValueId, OfByte> known_;  // by old value; a source is one of itself
+  std::map<ValueId, OfByte> known_;  // function, per value; a source is a function of itself
 };
 
 bool is_slow(const std::string& op) {
@@ -62,7 +62,7 @@ ValueId Tabulator::in_tables(const Value& value) {
   return ValueId{static_cast<int32_t>(tables_.values.size()) - 1};
 }
 
-// The function that a value is; of bytes that are no function of others, their own.
+// Returns the function that a value is. Bytes that are no function of others are their own source.
 OfByte Tabulator::of_byte(ValueId id) {
   if (const auto it = known_.find(id); it != known_.end()) return it->second;
   const DType dtype = r_[id].dtype;
@@ -72,7 +72,8 @@ OfByte Tabulator::of_byte(ValueId id) {
   return known_[id] = own;
 }
 
-// What an element-wise node makes of one function and of constants of one element.
+// Returns the function that an element-wise node makes of functions of one source and of constants
+// of one element.
 std::optional<OfByte> Tabulator::follow(const Node& node) {
   if (find_graph_op(node.op)->fusion > Fusion::kBroadcast) return std::nullopt;
   std::optional<OfByte> result;
@@ -113,7 +114,7 @@ ValueId Tabulator::lookup(const Node& node, const OfByte& function) {
 }
 
 Graph Tabulator::run() && {
-  constexpr int kMostQuantized = 1;  // of which a kernel's end has time for
+  constexpr int kMostQuantized = 1;  // Quantize nodes that the end of a kernel has time for
   for (Node& node : r_.take_nodes()) {
     for (ValueId& id : node.inputs) id = r_.current(id);
     const std::optional<OfByte> function = follow(node);

@@ -1,9 +1,9 @@
 // Between its inputs and outputs, a network of float16 or bfloat16 computes in float32; only a Cast
-// of its own rounds. It is then the float32 network with other weights: the same tasks, records and
-// times. CPUs convert a number in more time than they multiply one, and a contraction reads each of
-// its inputs many times. Results are nearer to what is meant than with each operator's rounded.
-// GPUs convert for nothing: there it is done where narrow_floats says anew what is to be of 16
-// bits.
+// of its own rounds. The network is then the float32 network with other weights: the same tasks,
+// records and times. CPUs convert a number in more time than they multiply one, and a contraction
+// reads each of its inputs many times. Results are nearer to what is meant than if each operator
+// rounded. GPUs convert for nothing: the pass runs on GPUs only if narrow_floats then decides anew
+// which values have 16 bits.
 #include <algorithm>
 
 #include "graph/passes.h"
@@ -25,10 +25,11 @@ class Widener {
   void widen(Node node);
 
   Rewriter r_;
-  std::map<ValueId, ValueId> wide_;  // by old value: it as float32
+  std::map<ValueId, ValueId> wide_;  // float32 form, per old value
 };
 
-// What reads bits is no arithmetic, and what only moves an input or a table moves half the bytes.
+// Whether the node may compute in float32. An operator that reads bits does no arithmetic, and an
+// operator that only moves an input or a table moves half the bytes.
 bool Widener::can_be_wide(const Node& node) const {
   const GraphOp& op = *find_graph_op(node.op);
   if (op.routine != nullptr || node.op == "BitCast") return false;
@@ -62,7 +63,7 @@ void Widener::widen(Node node) {
     return;
   }
   wide_.emplace(old, made);
-  r_.replace(old, cast(made, type));  // for those who read it as it was
+  r_.replace(old, cast(made, type));  // narrow form for the nodes that read `old`
 }
 
 Graph Widener::run() && {

@@ -9,7 +9,7 @@
 namespace pruner {
 namespace {
 
-/// After a stage, in each round where it is a loop's, or when all rounds have been run.
+/// A time: after a stage (in each round, if the stage is a loop's), or after all rounds of a loop.
 struct Ready {
   size_t stage = 0;
   bool behind_loop = false;
@@ -63,7 +63,7 @@ struct Cut {
   }
 };
 
-/// What each stage reads, and what it makes that others read.
+/// Makes the stages, each with the tensors that it reads and the tensors of it that others read.
 class StageMaker {
  public:
   explicit StageMaker(Cut& cut)
@@ -105,7 +105,7 @@ class StageMaker {
   Result<Unit> add_read(size_t s, ValueId id, std::set<ValueId>& seen) {
     if (!id.valid() || !seen.insert(id).second) return Unit{};
     if (network_.is_constant(id)) {
-      // What is made of shapes is made anew at others.
+      // A constant that is made of shapes is made anew at other shapes.
       const Node* maker = network_.maker_of(id);
       if (maker == nullptr || VaryingNetwork::is_found(*maker)) return Unit{};
       for (const ValueId input : maker->inputs) {
@@ -139,14 +139,14 @@ class StageMaker {
     if (cut_.maker_stage(id) == static_cast<int>(s) || seen.contains(id)) return Unit{};
     const std::vector<size_t>& own = pipeline_.stages[s].symbols;
     const Symbols& of = network_.depends_on(id);
-    // Where the shape depends on symbols that the stage does not have, the stage reads only extents
-    // of it that do not vary: the placement has seen to that. So it is given the greatest shape.
+    // If the shape depends on symbols that the stage does not have, the stage reads only extents of
+    // the shape that do not vary, as the placement ensures. So the stage gets the greatest shape.
     if (!of.empty() && std::ranges::includes(own, of)) return add_read(s, id, seen);
     TRY(cut_.give_shape(s, id));
     return note_number(s, id);
   }
 
-  /// What is read by the caller and between stages.
+  /// Adds the tensors that are read by the caller and between stages.
   Result<Unit> add_outputs() {
     for (const ValueId id : graph_.outputs) {
       TRY_ASSIGN(const size_t tensor, cut_.tensor_of(id));
@@ -162,7 +162,7 @@ class StageMaker {
     return Unit{};
   }
 
-  /// A tensor that somebody else than a stage reads.
+  /// Adds a tensor that is read outside of the stages.
   void add_output(ValueId id, size_t tensor) {
     const int from = cut_.maker_stage(id);
     if (from >= 0) {
@@ -199,7 +199,7 @@ class StageMaker {
       stage.outputs = {outputs_[s].begin(), outputs_[s].end()};
       std::ranges::sort(stage.inputs, {}, by_name);
       std::ranges::sort(stage.outputs, {}, by_name);
-      // What a stage reads is given with its elements.
+      // A tensor that a stage reads is given with its elements, not only its shape.
       for (const size_t tensor : stage.inputs) stage.shapes.erase(pipeline_.tensors[tensor].name);
     }
   }
@@ -212,7 +212,7 @@ class StageMaker {
   std::vector<std::set<size_t>> inputs_, outputs_;  // tensors of each stage
 };
 
-/// What is done between stages.
+/// Makes what is run between stages: found parts, joins and loops.
 class BetweenStages {
  public:
   explicit BetweenStages(Cut& cut)
@@ -259,8 +259,8 @@ class BetweenStages {
     return Unit{};
   }
 
-  /// What a loop begins with is there before its stages, what they make when all rounds have been
-  /// run.
+  /// Finds the first and the last stage of each loop. The values that a loop begins with exist
+  /// before its first stage, the results when all rounds have been run.
   void find_stages_of_loops() {
     pipeline_.loops.resize(loops_.around.size());
     for (Pipeline::Loop& loop : pipeline_.loops) loop.first = pipeline_.stages.size();
@@ -272,7 +272,7 @@ class BetweenStages {
     }
   }
 
-  /// When a tensor is there.
+  /// Returns the time from which a tensor exists.
   Ready ready_after(size_t tensor, ValueId id) const {
     if (const auto known = ready_.find(tensor); known != ready_.end()) return known->second;
     const Node* maker = network_.maker_of(id);
@@ -280,7 +280,7 @@ class BetweenStages {
     const Pipeline::Loop& loop = pipeline_.loops[loops_.loop_of(*maker)];
     return maker->op == kLoopBegin ? Ready{loop.first, false} : Ready{loop.last, true};
   }
-  /// What is done then.
+  /// Returns the list of the parts that are made at a time.
   Pipeline::Parts& parts_at(Ready ready) {
     if (!ready.behind_loop) return pipeline_.stages[ready.stage].then;
     return std::ranges::find(pipeline_.loops, ready.stage, &Pipeline::Loop::last)->then;
@@ -384,7 +384,7 @@ class BetweenStages {
   const Graph& graph_;
   const LoopNodes& loops_;
   Pipeline& pipeline_;
-  std::map<size_t, Ready> ready_;  // by tensor
+  std::map<size_t, Ready> ready_;  // time from which each tensor exists
 };
 
 }  // namespace

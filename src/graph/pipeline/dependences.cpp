@@ -1,5 +1,5 @@
-// Which values depend on what the data find: the network is imported at several extents, and what
-// differs depends on those that do.
+// Finds the values that depend on what the data find. The network is imported at several extents; a
+// value that differs depends on the symbols whose extents differ.
 #include <algorithm>
 #include <cstring>
 
@@ -20,7 +20,7 @@ bool same_bytes(const std::optional<Tensor>& a, const std::optional<Tensor>& b) 
 
 int64_t least_of(const Symbol& symbol) { return std::max<int64_t>(symbol.min, 1); }
 
-/// By value: what tells its shape, and its elements where it is a small constant.
+/// Returns a hash of each value's shape, and of its elements if the value is a small constant.
 std::vector<uint64_t> fingerprints(const Graph& at) {
   constexpr int64_t kSmall = 64;
   std::vector<uint64_t> prints;
@@ -79,7 +79,7 @@ class DependenceFinder {
       if (pipeline_.symbols.empty() && std::ranges::none_of(base().nodes, is_loop_node))
         return std::optional<VaryingNetwork>();
       if (add_limits()) TRY(import_base());
-      // What joins parts of several symbols has a symbol of its own.
+      // A Concat that joins parts of several symbols has a symbol of its own.
       while (true) {
         TRY(compare_extents());
         if (!add_joins()) break;
@@ -135,7 +135,8 @@ class DependenceFinder {
     return !pipeline_.limits.empty();
   }
 
-  /// What differs where one symbol has another extent depends on it.
+  /// Notes the symbols of each value: a value that differs at another extent of a symbol depends on
+  /// the symbol.
   Result<Unit> compare_extents() {
     std::vector<Symbols>& depends = network_.depends;
     depends.assign(base().values.size(), {});
@@ -174,9 +175,9 @@ class DependenceFinder {
     return Unit{};
   }
 
-  /// The lesser of a sum of two extents and 4 is 4 as long as one of the two is large. Where all
-  /// extents are small, what is not as the symbols say that it depends on depends on all that its
-  /// inputs depend on.
+  /// Compares the network where all extents are small: min(a + b, 4), say, is 4 as long as one of
+  /// two extents a and b is large. A value that is not as its symbols say depends on all
+  /// symbols of its inputs.
   Result<Unit> compare_all_small() {
     const auto found = greatest_extents(pipeline_);
     for (const Symbol& symbol : pipeline_.symbols) found->extents[symbol.name] = least_of(symbol);
@@ -412,9 +413,9 @@ class DependenceFinder {
   const ImportStage& import_;
   Pipeline& pipeline_;
   VaryingNetwork network_;
-  std::map<size_t, std::vector<int64_t>> part_extents_;  // by node
-  // What tells values (fingerprints()), by value: at the greatest extents, and by symbol where that
-  // one alone is small.
+  std::map<size_t, std::vector<int64_t>> part_extents_;  // extents of the parts of each Concat
+  // The fingerprints() of the values: at the greatest extents, and, for each symbol, where that
+  // symbol alone is small.
   std::vector<uint64_t> base_prints_;
   std::vector<std::vector<uint64_t>> single_;
 };

@@ -16,7 +16,7 @@ namespace pruner {
 using ImportStage = std::function<Result<Graph>(const std::shared_ptr<const FoundExtents>& found,
                                                 const std::shared_ptr<const ImportPart>& part)>;
 
-/// That of an ONNX file; all imports share their weights.
+/// Returns the import function of an ONNX file; all imports share their weights.
 ImportStage import_from(const std::string& file, NetworkOptions options);
 
 struct Pipeline {
@@ -24,9 +24,9 @@ struct Pipeline {
   struct Tensor {
     std::string name;
     DType dtype = DType::kFloat32;
-    std::vector<int64_t> shape;        // with all that there is room for
-    std::vector<size_t> symbols = {};  // that its shape depends on
-    /// It is the part that is used of another tensor, whose bytes it has; nullopt: it has its own.
+    std::vector<int64_t> shape;        // greatest shape that there is room for
+    std::vector<size_t> symbols = {};  // symbols that the shape depends on
+    /// The tensor that this tensor is the used part of, in the same bytes; nullopt: it has its own.
     std::optional<size_t> part_of = {};
   };
   /// The part of a tensor that is used becomes a tensor of its own, in the same place.
@@ -43,18 +43,18 @@ struct Pipeline {
     int64_t axis = 0;
     size_t symbol = 0;  // the extent of the whole
   };
-  /// What becomes of tensors that were made.
+  /// The parts and joins that are made of tensors between stages.
   struct Parts {
     std::vector<Found> found = {};
     std::vector<Join> joins = {};
   };
-  /// What is run at a time.
+  /// A part of the network that is run at a time.
   struct Stage {
-    std::vector<size_t> symbols;                    // that its shapes depend on, ascending
+    std::vector<size_t> symbols;                    // symbols that the shapes depend on, ascending
     std::vector<size_t> inputs = {}, outputs = {};  // tensors, in the order of their names
     /// Values of other stages whose shapes are known and whose elements are not read.
     std::map<std::string, ImportPart::Given> shapes = {};
-    Parts then = {};  // when it has run
+    Parts then = {};  // parts made when the stage has run
   };
 
   /// Stages that are run again and again, one after the other; the nodes around them are those of
@@ -67,19 +67,19 @@ struct Pipeline {
     std::optional<size_t> next;       // after each round; nullopt: it is true
     std::optional<size_t> rounds;     // becomes the number of those that were run
     size_t round = 0;                 // the number of the round, from 0
-    /// What a round hands on to the next one.
+    /// A value that a round hands on to the next round.
     struct Carried {
       size_t init, state, next, last;  // tensors: before, in and after a round, and after all
     };
     std::vector<Carried> carried = {};
     struct Stack {
-      std::optional<size_t> init;  // what the whole begins with
-      size_t part, whole;          // what each round makes, and all of it
+      std::optional<size_t> init;  // tensor that the whole begins with
+      size_t part, whole;          // tensors: the part of a round, and the whole of all rounds
     };
     std::vector<Stack> stacks = {};
-    std::vector<size_t> symbols = {};  // whose extents each round finds
-    Parts begin = {};                  // when a round begins
-    Parts then = {};                   // when all rounds have been run
+    std::vector<size_t> symbols = {};  // symbols whose extents each round finds
+    Parts begin = {};                  // parts made when a round begins
+    Parts then = {};                   // parts made when all rounds have been run
   };
 
   std::vector<Symbol> symbols;                          // 0 to what there is room for
@@ -96,7 +96,7 @@ struct Pipeline {
   size_t owner_of(size_t tensor) const { return tensors[tensor].part_of.value_or(tensor); }
 };
 
-/// What an import takes for all that there is room for.
+/// Returns the extents that an import takes for all that there is room for.
 std::shared_ptr<FoundExtents> greatest_extents(const Pipeline& pipeline);
 
 /// Cuts a network that reads what the data find; nullopt: it reads nothing of that kind. Errors: of

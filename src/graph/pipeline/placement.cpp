@@ -11,7 +11,7 @@ Result<LoopNodes> find_loops(const VaryingNetwork& network) {
   const Graph& graph = network.graph;
   LoopNodes loops;
   loops.round_of.assign(graph.nodes.size(), -1);
-  std::vector<int> made_in(graph.values.size(), -1);  // by value: the loop of whose rounds it is
+  std::vector<int> made_in(graph.values.size(), -1);  // loop in whose rounds each value is
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     const auto in_another = [&](int loop) {
@@ -37,7 +37,7 @@ Result<LoopNodes> find_loops(const VaryingNetwork& network) {
     for (const ValueId id : node.inputs)
       if (id.valid() && loop < 0) loop = made_in[id.value];
     if (in_another(loop)) return nested();
-    // What follows from shapes that are the same in each round is known before them.
+    // A value that follows from shapes that are the same in each round is known before the rounds.
     const auto is_known = [&](ValueId id) {
       return network.is_constant(id) && network.depends_on(id).empty();
     };
@@ -92,8 +92,8 @@ class Placer {
     Symbols symbols = {};
     friend auto operator<=>(const Place&, const Place&) = default;
   };
-  /// What has to have been run for a value to be there, with the symbols of the stage that runs it
-  /// (null: it is found, joined, a loop's or an input).
+  /// The levels that have to be run before a value exists, each with the symbols of its stage
+  /// (null: the value is found, joined, a loop's or an input).
   using Sources = std::set<std::pair<int, const Symbols*>>;
 
   /// Whether a constant that no stage computes is read outside of the stages.
@@ -107,13 +107,13 @@ class Placer {
     return std::ranges::all_of(node.outputs, [&](ValueId id) { return network_.is_constant(id); });
   }
 
-  /// By node: its stage; none (level -1) computes it.
+  /// Returns the stage of each node; at level -1 no stage computes the node.
   std::vector<Place> place_all() {
     const Graph& graph = network_.graph;
-    std::vector<Sources> sources(
-        graph.values.size());  // of a constant: of the shapes it is made of
+    // The sources of each value. A constant has the sources of the shapes that it is made of.
+    std::vector<Sources> sources(graph.values.size());
     std::vector<Place> places(graph.nodes.size(), Place{0, -1, -1});
-    std::map<std::string, size_t> finders;  // nodes, by what has room for all
+    std::map<std::string, size_t> finders;  // nodes, by the value with room for all
     levels_.assign(graph.values.size(), -1);
     asked_.assign(graph.values.size(), {});
     for (size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -147,7 +147,7 @@ class Placer {
       const int loop = loops_.round_of[n];
       const int position = loop < 0 ? level : begin_levels_[static_cast<size_t>(loop)];
       places[n] = {position, loop, level, *key};
-      // What is found is counted where it is found: the file has one node for both.
+      // Found values are counted in the stage that finds them: the file has one node for both.
       const std::string& name = graph[node.outputs[0]].name;
       const auto finder = finders.find(name.substr(0, name.find("/count")));
       if (finder != finders.end()) places[n] = places[finder->second];
@@ -166,8 +166,8 @@ class Placer {
     return std::max(level, node.op == kLoopBegin ? begin : begin + 1);
   }
 
-  /// What the stage that computes the node depends on; nullopt: no stage has to, as what a shape
-  /// says is computed where somebody else than a stage reads it.
+  /// Returns the symbols that the node's stage depends on; nullopt if no stage has to compute the
+  /// node. A constant that varies is computed only if it is read outside of the stages.
   std::optional<Symbols> symbols_of(const Node& node) const {
     Symbols key;
     const auto add = [&](const Symbols& more) { key.insert(more.begin(), more.end()); };
@@ -226,11 +226,11 @@ class Placer {
 
   const VaryingNetwork& network_;
   LoopNodes loops_;
-  std::vector<int> begin_levels_;   // by loop
-  std::set<ValueId> read_outside_;  // what is read between stages, and outputs
-  // By value: of a constant, all symbols that shapes depend on of which it is made.
+  std::vector<int> begin_levels_;   // level at which each loop begins
+  std::set<ValueId> read_outside_;  // values read between stages, and outputs
+  // The symbols of all shapes that a constant is made of; one set per value.
   std::vector<Symbols> asked_;
-  std::vector<int> levels_;  // by value: of the stage behind which it is there
+  std::vector<int> levels_;  // level of the stage behind which each value exists
 };
 
 }  // namespace

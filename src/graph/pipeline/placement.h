@@ -1,4 +1,4 @@
-// Which of a pipeline's stages computes each node of a network.
+// The assignment of a network's nodes to the stages of a pipeline that compute them.
 #pragma once
 
 #include <map>
@@ -9,20 +9,20 @@
 
 namespace pruner {
 
-/// The loops whose rounds the data say: the nodes of graph/ops/loop.cpp around each, and the nodes
-/// of its rounds. A loop is called by the number that `numbers` has for its name.
+/// The loops whose rounds the data say: the nodes of graph/ops/loop.cpp around each loop, and the
+/// nodes of its rounds. `numbers` maps the name of a loop to its number.
 struct LoopNodes {
   std::map<std::string, size_t> numbers = {};
-  std::vector<std::vector<size_t>> around = {};  // by loop
-  std::vector<int> round_of = {};                // by node: the loop; -1: it is in no rounds
+  std::vector<std::vector<size_t>> around = {};  // nodes around each loop
+  std::vector<int> round_of = {};                // loop of each node; -1: the node is in no rounds
 
   size_t loop_of(const Node& node) const { return numbers.at(loop_name(node)); }
 };
 
 struct Placement {
   LoopNodes loops;
-  std::vector<Symbols> stages;  // in an order in which they can be run: what each depends on
-  std::vector<int> stage_of;    // by node; -1: no stage computes it
+  std::vector<Symbols> stages;  // symbols of each stage, in an order that can be run
+  std::vector<int> stage_of;    // stage of each node; -1: no stage computes the node
 };
 
 /// Gives nodes that are equally deep and depend on the same symbols to one stage. The error names a

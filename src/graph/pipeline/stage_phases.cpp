@@ -44,7 +44,7 @@ Result<Graph> stage_graph(const Pipeline& pipeline,
 
 namespace {
 
-/// The shapes of tensors where the symbols have some extents.
+/// Computes the shapes of tensors at given extents of the symbols.
 class TensorShapes {
  public:
   explicit TensorShapes(const Pipeline& pipeline) : pipeline_(pipeline) {
@@ -65,7 +65,7 @@ class TensorShapes {
     }
   }
 
-  /// Of the next stage; null: it has one shape.
+  /// Adds the ranges of the next stage; null: the stage has one shape.
   void add(std::shared_ptr<const NetworkRanges> ranges) { ranges_.push_back(std::move(ranges)); }
 
   std::vector<int64_t> at(size_t tensor, const SymbolValues& extents) const {
@@ -113,9 +113,9 @@ class TensorShapes {
   const Pipeline& pipeline_;
   std::map<size_t, std::pair<size_t, size_t>> made_;  // the stage and which of its outputs it is
   std::map<size_t, Taken> taken_;
-  // What the rounds of a loop make together, and how much longer each round makes it.
+  // The tensors that the rounds of a loop make together, and how much longer each round makes them.
   std::map<size_t, int64_t> wholes_;
-  std::vector<std::shared_ptr<const NetworkRanges>> ranges_;  // by stage
+  std::vector<std::shared_ptr<const NetworkRanges>> ranges_;  // ranges of each stage
 };
 
 void take_greater(std::vector<int64_t>& shape,

@@ -14,10 +14,10 @@ using Symbols = std::set<size_t>;
 
 struct VaryingNetwork {
   Graph graph;
-  std::vector<Symbols> depends = {};    // by value: symbols that its shape or elements depend on
+  std::vector<Symbols> depends = {};    // symbols that each value's shape or elements depend on
   std::set<ValueId> shape_varies = {};  // values of other shapes at other extents
   std::set<size_t> uneven_stacks = {};  // LoopStacks that do not just grow by a round at a time
-  std::vector<int> makers = {};         // by value: its node; -1: an input or a file's constant
+  std::vector<int> makers = {};         // node of each value; -1: an input or a file's constant
   std::set<ValueId> rooms = {};         // values of which a part is used
 
   /// Sets `makers` and `rooms`, which follow from the graph.

@@ -2,7 +2,7 @@
 #include "graph/routines/elements.h"
 #include "graph/routines/elimination.h"
 
-/* Of a matrix, which changes. */
+/* Returns the determinant of a matrix, which changes. */
 static double determinant(double* a, int64_t n) {
   double product = 1;
   for (int64_t at = 0; at < n; at++) {

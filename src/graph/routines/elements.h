@@ -12,7 +12,7 @@ int64_t pruner_element_bytes(int64_t dtype);
 /* Element i of a tensor of integers or bool, and of floats. */
 int64_t pruner_get_int(const void* data, int64_t dtype, int64_t i);
 double pruner_get_real(const void* data, int64_t dtype, int64_t i);
-/* What is written wraps around, and is rounded to the type. */
+/* Writes element i of a tensor: an integer wraps around, a real number is rounded to the type. */
 void pruner_set_int(void* data, int64_t dtype, int64_t i, int64_t value);
 void pruner_set_real(void* data, int64_t dtype, int64_t i, double value);
 /* A number that is the greater the earlier element i stands in descending or ascending order, and

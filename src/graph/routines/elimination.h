@@ -1,5 +1,4 @@
-/* What routines that eliminate share: rows of a square matrix, and the largest pivot of a column.
- */
+/* Functions that elimination routines share: rows of a square matrix, a column's largest pivot. */
 #ifndef PRUNER_GRAPH_ROUTINES_ELIMINATION_H_
 #define PRUNER_GRAPH_ROUTINES_ELIMINATION_H_
 

@@ -55,7 +55,7 @@ static PrunerRecurrenceUnits units_of_this_cpu(void) {
 
 enum {
   kTile = 4,              /* sequences that a thread goes on with together */
-  kFewProducts = 1 << 16, /* of a step, that are not worth sharing out between threads */
+  kFewProducts = 1 << 16, /* products of a step, too few to share out between threads */
   kNear = 1 << 20,        /* bytes of weights that each thread has near it */
 };
 
@@ -64,9 +64,9 @@ typedef struct {
   PrunerRecurrenceUnits units;
   const float *products, *weights, *first_h, *first_c, *bias, *peepholes;
   const void* lengths;
-  float *out, *states; /* of a direction: h, the next h, c and r * h, batch rows each */
+  float *out, *states; /* states of a direction: h, next h, c and r * h, batch rows each */
   int64_t blocks;
-  PrunerRecurrenceStep step; /* that threads share */
+  PrunerRecurrenceStep step; /* step that threads share */
 } Recurrence;
 
 static int64_t length_of(const Recurrence* r, int64_t item) {
@@ -117,7 +117,7 @@ static void set_step(const Recurrence* r, PrunerRecurrenceStep* s, int64_t i) {
       r->products + (s->step * p->batch * p->directions + s->direction) * p->gates * p->hidden;
 }
 
-/* What sequence `item` gives at a step that is done; one that is over keeps its h. */
+/* Writes the output of sequence `item` for a step that is done; an ended sequence keeps its h. */
 static void end_step(const Recurrence* r, const PrunerRecurrenceStep* s, int64_t item) {
   const size_t bytes = (size_t)r->p->hidden * sizeof(float);
   float *row = output_row(r, s->step, s->direction, item), *next = s->next + item * s->padded;
@@ -145,7 +145,7 @@ static void end_item(const Recurrence* r, const PrunerRecurrenceStep* s, int64_t
 
 static int phases_of(const Recurrence* r) { return r->p->gates == 3 && r->bias == NULL ? 2 : 1; }
 
-/* Those of sequences [first, last) that are not over at a step. */
+/* Lists the sequences of [first, last) that are not over at a step; returns their number. */
 static int64_t list_items(
     const Recurrence* r, int64_t step, int64_t first, int64_t last, int64_t* items) {
   int64_t count = 0;
@@ -216,7 +216,7 @@ void pruner_recurrence(void* const* args, void* workspace, PrunerPool* pool) {
                   .states = workspace,
                   .blocks = (p->hidden + PRUNER_UNITS - 1) / PRUNER_UNITS};
   const int64_t tiles = p->directions * ((p->batch + kTile - 1) / kTile);
-  const int64_t weights = p->gates * p->hidden * p->hidden; /* of a direction */
+  const int64_t weights = p->gates * p->hidden * p->hidden; /* weights of a direction */
   const int has_few = weights * p->batch < kFewProducts;
   const int are_near = tiles >= pool->threads && weights * (int64_t)sizeof(float) <= kNear;
   if (has_few || are_near || pool->threads == 1) {

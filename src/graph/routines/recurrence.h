@@ -1,5 +1,5 @@
-/* What the code of one instruction set shares with the others: recurrence_step.h is compiled once
-   for each. */
+/* Declarations that the code of all instruction sets shares: recurrence_step.h is compiled once for
+   each set. */
 #ifndef PRUNER_GRAPH_ROUTINES_RECURRENCE_H_
 #define PRUNER_GRAPH_ROUTINES_RECURRENCE_H_
 
@@ -13,17 +13,17 @@ extern "C" {
 typedef struct {
   const PrunerRecurrence* p;
   int64_t direction, step, padded;
-  const float *products, *weights, *bias, *peepholes; /* of the direction; NULL: it has none */
+  const float *products, *weights, *bias, *peepholes; /* inputs of the direction, NULL if absent */
   const float* h;                                     /* before the step */
   float *next, *c, *reset;                            /* after it; `reset`: a GRU's r * h */
-  int phase; /* of a GRU without a bias of its own: 0 computes z and r, 1 the rest; else 0 */
+  int phase; /* GRU without a bias of its own: 0 computes z and r, 1 the rest; else 0 */
 } PrunerRecurrenceStep;
 
 /* Blocks [begin, end) of the states of some sequences. */
 typedef void (*PrunerRecurrenceUnits)(
     const PrunerRecurrenceStep* s, const int64_t* items, int64_t count, int64_t begin, int64_t end);
 
-/* Those that work on vectors of so many floats: 4, 8 or 16; NULL: this CPU has none of them. */
+/* Returns the function for vectors of `lanes` floats (4, 8 or 16); NULL if this CPU has none. */
 PrunerRecurrenceUnits pruner_recurrence_units(int lanes);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* One step of a recurrence, in vectors of LANES floats. Included once for each instruction set,
    with LANES, TILE (sequences that are worked on together), TARGET (an attribute of its functions,
    or nothing) and NAMED(name) defined. */
-#define VECTORS (PRUNER_UNITS / LANES) /* of a block */
+#define VECTORS (PRUNER_UNITS / LANES) /* vectors of a block */
 #define SUMS (4 * VECTORS * TILE)      /* vectors at most, of all gates */
 
 typedef float NAMED(Floats) __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
@@ -48,7 +48,7 @@ INLINE void NAMED(sigmoid)(Floats* x) {
 INLINE void NAMED(tanh)(Floats* x) {
   const Ints sign = (Ints)*x & INT32_MIN;
   Floats scale, p, twice = (Floats)((Ints)*x ^ sign) * 2;
-  NAMED(clamp)(&twice, 0, 40); /* where it is 1 long since */
+  NAMED(clamp)(&twice, 0, 40); /* tanh has long been 1 there */
   NAMED(expm1)(twice, &scale, &p);
   const Floats t = scale * p + (scale - 1);
   *x = (Floats)((Ints)(t / (t + 2)) | sign);

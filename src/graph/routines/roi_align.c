@@ -63,14 +63,14 @@ static int64_t samples_of(double size) {
   return whole + ((double)whole < size);
 }
 
-enum { kSamples = 256 }; /* that are worked out at a time, for all channels */
+enum { kSamples = 256 }; /* samples that are worked out at a time, for all channels */
 
 /* Some samples of some bins of a region, in all channels. */
 typedef struct {
   int64_t roi, image, first_bin, bins;
-  int64_t from, to; /* of each bin's window */
-  int64_t count;    /* a bin's samples */
-  int has_all;      /* the window has all of these; the others are 0 */
+  int64_t from, to; /* samples of each bin's window */
+  int64_t count;    /* samples of a bin */
+  int has_all;      /* whether the window has all samples; missing ones are 0 */
   const Sample* samples;
 } Part;
 
@@ -110,7 +110,7 @@ static Window inner_samples(const PrunerRoiAlign* p, const Region* r, int64_t bi
   return window;
 }
 
-/* What samples [from, to) of a part of a bin make of a channel that had `result`. */
+/* Returns `result` of a bin in a channel with samples [from, to) of a part added. */
 static double add_samples(
     const Call* call, int64_t plane, const Sample* samples, const Part* part, double result) {
   double sum = 0;

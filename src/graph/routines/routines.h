@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* What is done where an update meets the element that is there. */
+/* The operation that combines an update with the element that is there. */
 typedef enum { kReplace, kAdd, kMultiply, kLarger, kSmaller } PrunerUpdate;
 
 /* ScatterElements: inputs data, indices, updates. */
@@ -26,8 +26,8 @@ void pruner_scatter_elements(void* const* args, void* workspace, PrunerPool* poo
 /* ScatterND: inputs data, indices, updates. */
 typedef struct {
   int64_t dtype, update;
-  int64_t elements;     /* of the data */
-  int64_t rows, depth;  /* the indices: so many, of so many dimensions */
+  int64_t elements;     /* elements of the data */
+  int64_t rows, depth;  /* number of indices, dimensions of each */
   int64_t slice;        /* elements that an index names */
   int64_t dimensions[]; /* the data's first `depth` extents */
 } PrunerScatterNd;
@@ -46,7 +46,7 @@ void pruner_update_state(void* const* args, void* workspace, PrunerPool* pool);
 typedef struct {
   int64_t dtype, outer, extent, inner, k;
   int64_t largest, indices; /* truth values: the order; which output it is */
-  int64_t parts;            /* that run at the same time, each with k PrunerRanked of workspace */
+  int64_t parts;            /* parts that run at once, each with k PrunerRanked of workspace */
 } PrunerTopK;
 typedef struct {
   uint64_t key;
@@ -56,11 +56,11 @@ void pruner_top_k(void* const* args, void* workspace, PrunerPool* pool);
 
 /* RoiAlign: inputs data, regions, the number of each one's image. */
 typedef struct {
-  int64_t dtype, images, channels, height, width; /* of data */
-  int64_t rois, rows, columns;                    /* of the output */
-  int64_t samples;                    /* of a bin, along each dimension; 0: as many as it needs */
+  int64_t dtype, images, channels, height, width; /* type and extents of data */
+  int64_t rois, rows, columns;                    /* extents of the output */
+  int64_t samples;                    /* samples of a bin per dimension; 0: as many as it needs */
   int64_t takes_greatest, half_pixel; /* truth values */
-  int64_t scale_bits;                 /* of a double: from regions to the data */
+  int64_t scale_bits;                 /* bits of a double: scale from regions to the data */
 } PrunerRoiAlign;
 void pruner_roi_align(void* const* args, void* workspace, PrunerPool* pool);
 
@@ -94,7 +94,7 @@ typedef enum {
 } PrunerActivationKind;
 typedef struct {
   int64_t kind;                  /* PrunerActivationKind */
-  int64_t alpha_bits, beta_bits; /* of doubles */
+  int64_t alpha_bits, beta_bits; /* bits of doubles */
 } PrunerActivation;
 typedef struct {
   int64_t steps, batch, directions, hidden;
@@ -102,16 +102,16 @@ typedef struct {
   int64_t backwards; /* a bit for each direction that goes from the last step to the first */
   int64_t has, lengths_dtype;
   int64_t is_coupled; /* a truth value: an LSTM whose f is 1 - i */
-  int64_t clip_bits;  /* of a double: activations' arguments lie within; 0: anywhere */
-  PrunerActivation activations[2][3]; /* by direction */
+  int64_t clip_bits;  /* bits of a double: bound of activations' arguments; 0: none */
+  PrunerActivation activations[2][3]; /* activations of each direction */
 } PrunerRecurrence;
 void pruner_recurrence(void* const* args, void* workspace, PrunerPool* pool);
 
 /* NonZero. Columns of the output that no element has are -1. */
 typedef struct {
-  int64_t dtype, is_real, elements, room; /* of the data; columns of the output */
+  int64_t dtype, is_real, elements, room; /* elements of the data; columns of the output */
   int64_t rank;
-  int64_t shape[]; /* of the data */
+  int64_t shape[]; /* extents of the data */
 } PrunerNonZero;
 void pruner_non_zero(void* const* args, void* workspace, PrunerPool* pool);
 
@@ -119,7 +119,7 @@ void pruner_non_zero(void* const* args, void* workspace, PrunerPool* pool);
    no true condition has are 0. */
 typedef struct {
   int64_t dtype, outer, extent, inner;
-  int64_t length, room; /* of the condition; slices of the output */
+  int64_t length, room; /* length of the condition; slices of the output */
 } PrunerCompress;
 void pruner_compress(void* const* args, void* workspace, PrunerPool* pool);
 
@@ -133,12 +133,12 @@ typedef struct {
 void pruner_unique(void* const* args, void* workspace, PrunerPool* pool);
 
 /* NonMaxSuppression: boxes and scores. Rows of the output that no box has are -1. Workspace: a
-   PrunerRanked for each box of an image. */
+   PrunerRanked and five doubles for each box of an image. */
 typedef struct {
   int64_t dtype, images, classes, boxes;
-  int64_t most;                     /* of a class */
+  int64_t most;                     /* most boxes of a class */
   int64_t by_centre, has_least;     /* truth values */
-  int64_t overlap_bits, least_bits; /* of doubles: what is too much, what a score is above */
+  int64_t overlap_bits, least_bits; /* bits of doubles: most overlap, score to exceed */
   int64_t room;                     /* rows of the output */
 } PrunerNms;
 void pruner_non_max_suppression(void* const* args, void* workspace, PrunerPool* pool);
@@ -159,7 +159,7 @@ void pruner_inverse(void* const* args, void* workspace, PrunerPool* pool);
 typedef enum { kBitAnd, kBitOr, kBitXor, kShiftLeft, kShiftRight, kShiftRightSigned } PrunerBits;
 typedef struct {
   int64_t dtype, bits;
-  int64_t elements, rank; /* of the output */
+  int64_t elements, rank; /* elements and rank of the output */
   int64_t shapes[];       /* the output's, and the strides of either input in it, 0: repeated */
 } PrunerBitwise;
 void pruner_bitwise(void* const* args, void* workspace, PrunerPool* pool);

@@ -45,7 +45,7 @@ static int64_t element_of(const PrunerUnique* p, int64_t slice, int64_t i) {
   return (i / p->inner * p->extent + slice) * p->inner + i % p->inner;
 }
 
-/* Below 0 where slice a stands first in ascending order, 0 where both are equal. */
+/* Returns a number below 0 if slice a stands first in ascending order, 0 if both are equal. */
 static int compared(const Slices* s, int64_t a, int64_t b) {
   for (int64_t i = 0; i < s->p->outer * s->p->inner; i++) {
     const uint64_t x = pruner_order_key(s->data, s->p->dtype, element_of(s->p, a, i), 0);
@@ -55,7 +55,7 @@ static int compared(const Slices* s, int64_t a, int64_t b) {
   return 0;
 }
 
-/* Of equal slices the first one stands first. */
+/* Orders slices by their values; the first of equal slices stands first. */
 static int order(const void* a, const void* b, void* slices) {
   const int64_t x = *(const int64_t*)a, y = *(const int64_t*)b;
   const int by_value = compared(slices, x, y);
@@ -65,8 +65,8 @@ static int order(const void* a, const void* b, void* slices) {
 /* The distinct slices, each by its number in the result. */
 typedef struct {
   int64_t count;
-  int64_t *first, *times; /* by number: the slice that it is, how often there is one */
-  int64_t* number;        /* by slice */
+  int64_t *first, *times; /* first slice of each number, how often it occurs */
+  int64_t* number;        /* number of each slice */
 } Distinct;
 
 static Distinct distinct_of(const Slices* s, int64_t* workspace) {

@@ -85,7 +85,7 @@ class ChunkLoop {
   Program& program_;
   const For& loop_;
   Stmt steps_;                     // fetch | barrier | add | barrier
-  std::vector<const Let*> lets_;   // of where the chunk lies, around the steps
+  std::vector<const Let*> lets_;   // lets of the chunk's place, around the steps
   std::vector<TensorId> doubled_;  // buffers
 };
 

@@ -53,8 +53,8 @@ class SumNest {
     if (adds) term_ = sum->b;
   }
 
-  /// The nest with what is common to the terms outside of its reduction; empty where nothing is, or
-  /// where the outermost loop is none of the reduction.
+  /// Returns the nest with the factors common to the terms outside of its reduction. Empty if there
+  /// is no common factor, or if the outermost loop is no loop of the reduction.
   Stmt factored() {
     if (!term_ || in_place(*loops_.front())) return {};
     int64_t terms = 1;

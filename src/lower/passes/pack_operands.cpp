@@ -9,7 +9,8 @@
 namespace pruner {
 namespace {
 
-// Where the element at `indices` lies: the number of its block along each dim, then where in it.
+// Returns the place of the element at `indices`: the number of its block along each dim, then the
+// place in the block.
 std::vector<Expr> packed(const std::vector<Expr>& indices, const PackSpec& spec) {
   const auto at = [&](int dim) { return indices[static_cast<size_t>(dim)]; };
   std::vector<Expr> place;

@@ -24,13 +24,14 @@ struct Around {
   VarId var;
   int64_t extent = 0;
   LoopKind kind = LoopKind::kSerial;
-  Expr value = {};  // of a Let
+  Expr value = {};  // value of a Let
 };
 
-/// What a read does until it goes on to other bytes: rounds that read the same, of so many steps.
+/// The rounds of a read until it goes on to other bytes: `count` rounds of `steps` steps each read
+/// the same bytes.
 struct Rounds {
   int64_t steps = 1, count = 1;
-  Expr step = Expr(0), number = Expr(0);  // of the round, and the round, that run
+  Expr step = Expr(0), number = Expr(0);  // the step in the round, and the round, that run
   std::vector<Expr> begin = {};           // the place where a round begins
 };
 
@@ -63,7 +64,7 @@ class Prefetcher {
  private:
   bool packed(const Load& read) const { return !program_[read.tensor].pack.blocks.empty(); }
 
-  // What moves along the axis of the vectors.
+  // Returns the indices that move along the axis of the vectors.
   std::vector<Expr> along_vectors(const Load& read) const {
     if (!packed(read)) return {read.indices.back()};
     const PackSpec& pack = program_[read.tensor].pack;
@@ -148,7 +149,7 @@ class Prefetcher {
     const bool in_order = packed(read);
     const int64_t element = dtype_bytes(program_[read.tensor].dtype);
     const std::vector<Expr> along = along_vectors(read);
-    int64_t bytes = element;  // that a step reads side by side
+    int64_t bytes = element;  // bytes that a step reads side by side
     for (const For* loop : tile_) {
       if (std::ranges::any_of(along, [&](const Expr& index) { return reads(index, loop->var); }))
         bytes *= extent_of(loop->var);
@@ -157,15 +158,15 @@ class Prefetcher {
     const bool by_rounds = in_order && step_.prefetch_bytes == kPrefetchRound;
     if (by_rounds && prefetch_round(read, bytes)) return;
     const int64_t ahead = by_rounds ? kWithoutRounds : step_.prefetch_bytes;
-    // Packed operands lie in the order of the steps: so many bytes on is what a later step reads.
-    // Of others the place is that of the step that is so many bytes later.
+    // Packed operands lie in the order of the steps: a later step reads so many bytes further on.
+    // The place in another operand is the place of the step that reads so many bytes later.
     const int64_t steps = in_order ? 0 : std::max<int64_t>(1, ahead / bytes);
     const Expr offset(in_order ? ahead / element : 0);
     std::ranges::move(lines_of(read, first_place(read, steps), bytes, offset, 1),
                       std::back_inserter(prefetches_));
   }
 
-  // Where a later step begins to read.
+  // Returns the place where a later step begins to read.
   std::vector<Expr> first_place(const Load& read, int64_t steps) const {
     std::vector<Expr> place;
     for (Expr index : read.indices) {
@@ -175,7 +176,7 @@ class Prefetcher {
     return place;
   }
 
-  // So many bytes from `place` on, `offset` elements further.
+  // Returns prefetches of `bytes` bytes from `place` on, `offset` elements further.
   std::vector<Stmt> lines_of(const Load& read,
                              const std::vector<Expr>& place,
                              int64_t bytes,
@@ -196,7 +197,7 @@ class Prefetcher {
   const For& step_;
   std::span<const Around> around_;  // the step, outermost first
   std::vector<const For*> tile_;    // loops of a step
-  Expr value_;                      // what it adds up
+  Expr value_;                      // value that a step adds up
   std::vector<Stmt> prefetches_;
 };
 

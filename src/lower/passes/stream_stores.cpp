@@ -1,4 +1,4 @@
-// Sends what nothing here reads again past the caches.
+// Sends values that nothing here reads again past the caches.
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +8,7 @@
 namespace pruner {
 
 Program stream_stores(Program program) {
-  std::vector<bool> streams;  // by buffer
+  std::vector<bool> streams;  // whether a buffer streams, by buffer
   for (Buffer& buffer : program.buffers) streams.push_back(std::exchange(buffer.stream, false));
   if (!std::ranges::count(streams, true)) return program;
   program.body = rewrite(program.body, [&](const Stmt& s) {

@@ -8,8 +8,8 @@
 namespace pruner {
 namespace {
 
-// The largest factor up to `limit`; one that divides the extent when that costs at most half.
-// What is left over runs one by one, so there are to be several trips before it.
+// Returns the largest factor up to `limit`, or one that divides the extent if that costs at most
+// half. Iterations left over run one by one, so there are to be several trips before them.
 int64_t unroll_factor(int64_t extent, int64_t limit) {
   constexpr int64_t kLeastTrips = 3;
   const int64_t most = std::min(extent, limit);

@@ -12,7 +12,7 @@ struct VectorOf {
   typedef float Type __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float))));
 };
 
-/// What a kernel computes: x (rows, in) → y (rows, out).
+/// `Call` holds the arguments of a kernel, which computes x (rows, in) → y (rows, out).
 struct Call {
   const float* x;
   int64_t rows, in;
@@ -22,9 +22,9 @@ struct Call {
   int64_t out;
 };
 
-/// A tile of kRows x (2 * kLanes) outputs from row i and column j on, held in registers while `in`
-/// is walked. Inlined into a function for one instruction set, which decides what its vectors
-/// become.
+/// Computes a tile of kRows x (2 * kLanes) outputs from row i and column j on, which stays in
+/// registers during the loop over `in`. The function is inlined into one for a single instruction
+/// set, which decides the form of its vectors.
 template <int kLanes, int kRows>
 [[gnu::always_inline]] inline void tile(const Call& c, int64_t i, int64_t j) {
   using Vector = typename VectorOf<kLanes>::Type;
@@ -67,7 +67,7 @@ template <int kLanes, int kRows>
 
 struct KernelRow {
   void (*kernel)(const Call& call);
-  int64_t width;  // of a panel
+  int64_t width;  // columns of a panel
 };
 
 // Tiles as large as the vector registers: 24 sums of 32, 12 of 16.
@@ -87,7 +87,7 @@ KernelRow kernel_of_this_machine() {
   return {all_tiles<4, 6>, 8};
 }
 
-/// One output after another.
+/// Computes one output after another.
 void narrow_kernel(const Call& c) {
   for (int64_t i = 0; i < c.rows; ++i) {
     for (int64_t j = 0; j < c.out; ++j) {

@@ -42,9 +42,9 @@ Matrix concat(const Matrix& left, const Matrix& right) {
 
 }  // namespace
 
-/// The tokens of a block of programs, and what the branch's prefix made of their rows.
+/// `Rows` holds the tokens of a block of programs, and the branch prefix's output for their rows.
 struct Network::Rows {
-  std::vector<const float*> hidden, qkv;  // (tokens); qkv where attention follows
+  std::vector<const float*> hidden, qkv;  // (tokens); qkv if attention follows
   std::span<const float> weight;          // (tokens)
   std::vector<size_t> ends;               // (programs)
 
@@ -62,7 +62,8 @@ struct Network::Rows {
     }
   }
 
-  /// Each program's rows by their weight: those of `x` (tokens, columns), or the hidden ones.
+  /// Sums each program's rows by their weight: the rows of `x` (tokens, columns), or the hidden
+  /// rows if `x` is empty.
   Matrix sums(const Matrix& x) const {
     Matrix sum(std::ssize(ends), x.columns);
     for (size_t p = 0, t = 0; p < ends.size(); ++p) {
@@ -147,8 +148,8 @@ std::vector<Network::Encoded> Network::encode(std::span<const ProgramFeatures> p
   return branches;
 }
 
-/// x + out_proj(attention), of each token, or `summed` over those of each program: the projection
-/// of a mean is the mean of projections.
+/// Returns x + out_proj(attention) of each token or, if `summed`, its sum over each program's
+/// tokens. The projection of a mean is the mean of the projections.
 Matrix Network::attend(const Step& step, const Rows& rows, bool summed) const {
   const auto programs = std::ssize(rows.ends), tokens = std::ssize(rows.hidden);
   const int64_t width = step.layer.out;
@@ -177,8 +178,8 @@ Matrix Network::finish(std::span<const Encoded> branches,
                        int64_t first,
                        int64_t count,
                        std::vector<Matrix>* activations) const {
-  std::vector<Matrix> results;  // of the branches so far; one without rows is still `rows`
-  std::optional<Rows> rows;     // of the branch under way
+  std::vector<Matrix> results;  // one per branch so far; an empty matrix stands for `rows`
+  std::optional<Rows> rows;     // tokens of the branch under way
   size_t branch = 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kLanes = 16;
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float))));
-constexpr size_t kQueries = 4;  // that go through keys and values together
+constexpr size_t kQueries = 4;  // queries that go through keys and values together
 constexpr size_t kHeadWidth = SelfAttention::kHeadWidth;
 static_assert(kHeadWidth == 2 * kLanes);
 
@@ -33,7 +33,7 @@ struct Head {
   float* shares;            // (tokens filled up to kQueries, padded)
 };
 
-/// How much of each token a query takes.
+/// Computes the share of each token that a query takes.
 PRUNER_VECTOR_CLONES void share(const Head& head) {
   const auto [qkv, first, width, tokens, padded, keys, log_weight, all] = head;
   float* shares = all;
@@ -61,7 +61,7 @@ PRUNER_VECTOR_CLONES void share(const Head& head) {
   }
 }
 
-/// `rows` of shares → as many of `context`.
+/// Computes `rows` rows of `context` from as many rows of shares.
 PRUNER_VECTOR_CLONES void take(const Head& head, size_t rows, float* context) {
   const auto [qkv, first, width, tokens, padded, keys, log_weight, all] = head;
   const float* shares = all;
@@ -92,7 +92,7 @@ void SelfAttention::operator()(std::span<const float* const> qkv,
   shares_.resize(padded * (tokens + kQueries));
   const float all = std::accumulate(weight.begin(), weight.end(), 0.0f);
   for (size_t first = 0; first < width_; first += kHeadWidth) {
-    for (size_t j = 0; j < tokens; ++j)  // by column, so that a query meets many keys at once
+    for (size_t j = 0; j < tokens; ++j)  // keys by column: a query meets many keys at once
       for (size_t c = 0; c < kHeadWidth; ++c) keys_[c * padded + j] = qkv[j][width_ + first + c];
     float* shares = shares_.data();
     const Head head = {

@@ -12,18 +12,18 @@
 namespace pruner {
 
 struct ColumnStatistics {
-  std::vector<float> mean, deviation;  // of raw features; a deviation is above 0
-  std::vector<bool> constant;          // the deviation stands for that of a column without any
+  std::vector<float> mean, deviation;  // statistics of raw features; a deviation is above 0
+  std::vector<bool> constant;  // whether the column does not vary; its deviation is a stand-in
 };
 
-/// Over the rows of programs that have such.
+/// `FeatureStatistics` holds the statistics of each input over the programs that have its rows.
 using FeatureStatistics = PerInput<ColumnStatistics>;
 FeatureStatistics statistics_of(std::span<const TrainingSample> samples);
 
-/// `weights` for scaled features (they have scales) -> tensors for standardized ones,
-/// or the way `back`.
+/// Turns `weights` for scaled features (the weights have scales) into weights for standardized
+/// features, or the reverse if `back`.
 void standardize(const FeatureStatistics& statistics, ModelWeights& weights, bool back = false);
-/// Sets what constant columns count for to zero: a network that never saw them vary.
+/// Sets the weights of constant columns to zero: the network never saw these columns vary.
 void forget_constant_columns(const FeatureStatistics& statistics, ModelWeights& weights);
 
 }  // namespace pruner

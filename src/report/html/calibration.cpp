@@ -11,7 +11,7 @@ namespace pruner {
 
 namespace {
 
-constexpr size_t kMostOfATask = 2000;  // whose pairs are counted
+constexpr size_t kMostOfATask = 2000;  // programs of a task whose pairs are counted, at most
 constexpr size_t kColouredTasks = 5;   // the others share a colour
 
 std::string pairs_text(const PairCount& count) {
@@ -21,7 +21,7 @@ std::string pairs_text(const PairCount& count) {
                      count.all);
 }
 
-/// Of all tasks, each for itself.
+/// Counts the draft's pairs in all tasks, each task for itself.
 PairCount draft_pairs(std::span<const TrialFacts> trials) {
   std::map<size_t, std::pair<std::vector<float>, std::vector<double>>> by_task;
   for (const TrialFacts& trial : trials) {

@@ -12,11 +12,11 @@ namespace pruner {
 
 namespace {
 
-// In units of the view box, which the page scales: around the plot.
+// Margins around the plot, in units of the view box, which the page scales.
 constexpr double kLeft = 56, kRight = 12, kTop = 26, kBottom = 44;
-constexpr double kLogRatio = 8;   // from here on an axis is logarithmic
-constexpr double kMargin = 0.04;  // of an axis beyond its values
-constexpr double kLetter = 6.2;   // width of one, about
+constexpr double kLogRatio = 8;   // ratio of values above which an axis is logarithmic
+constexpr double kMargin = 0.04;  // share of an axis beyond its values
+constexpr double kLetter = 6.2;   // width of a letter, about
 constexpr double kLineHeight = 13;
 
 /// The view box of a chart, and the plot in it.
@@ -36,7 +36,7 @@ struct Range {
   }
 };
 
-/// With a margin, and not nothing.
+/// Returns an axis around `range` with a margin; its length is never 0.
 SvgAxis axis_of(Range range, bool log, bool from_zero, double from, double to) {
   if (range.most < range.least) range = {log ? 0.1 : 0, 1};
   if (log) {
@@ -52,7 +52,7 @@ SvgAxis axis_of(Range range, bool log, bool from_zero, double from, double to) {
 
 bool is_guide(const ChartSeries& series) { return series.form == ChartForm::kGuide; }
 
-/// "s3" for the colour of a series, "guide" for what is no data.
+/// Returns "s3" for the colour of a series, "guide" for a series that is no data.
 std::string class_of(const Chart& chart, size_t s) {
   if (is_guide(chart.series[s])) return "guide";
   const auto data = std::count_if(chart.series.begin(),
@@ -70,7 +70,7 @@ std::string grid_line(double x1, double y1, double x2, double y2) {
   return fmt::format("<path class=\"grid\" d=\"M{:.1f},{:.1f}L{:.1f},{:.1f}\"/>\n", x1, y1, x2, y2);
 }
 
-/// Lines and numbers; a number that the one before it leaves no room for is left out.
+/// Draws lines and numbers; a number is left out if the number before it leaves no room.
 std::string grid(const Chart& chart, const ChartAxes& axes) {
   const Frame frame(chart);
   std::string svg;

@@ -10,16 +10,16 @@
 
 namespace pruner {
 
-/// Colours of series; they repeat. `s0`, `s1`, ... in the style sheet.
+/// `kChartColours` is the number of series colours, which repeat (`s0`, ... in the style sheet).
 inline constexpr size_t kChartColours = 9;
-/// Points of a series that are drawn, at most.
+/// `kMostPoints` is the most points of a series that are drawn.
 inline constexpr size_t kMostPoints = 2000;
-/// Rows of a chart's table, at most.
+/// `kMostRows` is the most rows of a chart's table.
 inline constexpr size_t kMostRows = 400;
 
 struct ChartPoint {
   double x = 0, y = 0;
-  std::string label = {};  // what a pointer over it is told; empty: its series
+  std::string label = {};  // tooltip of the point; empty: only its series
 };
 
 enum class ChartForm : uint8_t {
@@ -35,7 +35,7 @@ struct ChartSeries {
 };
 
 struct Chart {
-  std::string id;  // of one chart of the page: letters, digits, "-"
+  std::string id;  // unique in the page: letters, digits, "-"
   std::string title, x_name, y_name;
   bool log_x = false, log_y = false;  // then every value is above 0
   std::vector<ChartSeries> series = {};
@@ -46,24 +46,24 @@ struct Chart {
   bool zoomable = true;       // the script takes it
 };
 
-/// Whether values from `least` to `most` are better seen on a logarithmic axis.
+/// Returns whether values from `least` to `most` are better seen on a logarithmic axis.
 bool wants_log(double least, double most);
 
-/// At most `most` of the points, evenly, the first and the last among them.
+/// Returns at most `most` of the points, evenly, the first and the last among them.
 std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, size_t most);
 
-/// The axes of a chart over the plot's pixels; a chart without points has them from 0 to 1.
+/// `ChartAxes` holds a chart's axes over the plot's pixels; without points, axes go from 0 to 1.
 struct ChartAxes {
   SvgAxis x, y;
 };
 ChartAxes axes_of(const Chart& chart);
 
-/// The plot alone.
+/// Returns the plot alone.
 std::string chart_svg(const Chart& chart);
-/// Title, plot, legend, note, table, and the data for the script.
+/// Returns title, plot, legend, note, table, and the data for the script.
 std::string figure(const Chart& chart);
 
-/// "0.0123", "12.3", "1234": four digits.
+/// Prints a number with four digits: "0.0123", "12.3", "1234".
 std::string short_number(double value);
 
 }  // namespace pruner

@@ -15,25 +15,25 @@ namespace pruner {
 namespace {
 
 constexpr size_t kMostTasks = 4, kMostBars = 8, kMostSlices = 3;
-constexpr size_t kLeastTrials = 8;  // fewer say nothing
+constexpr size_t kLeastTrials = 8;  // fewer trials say nothing
 constexpr double kLeastShare = 0.001;
-constexpr size_t kSlicePoints = 300;  // of a plot
+constexpr size_t kSlicePoints = 300;  // points of a plot, at most
 
-/// A decision of the programs of one sketch.
+/// `Decided` is a decision of the programs of one sketch.
 struct Decided {
   std::string name;
-  std::vector<int32_t> values;  // of each program
-  double share = 0;             // of the variance that it explains
+  std::vector<int32_t> values;  // one per program
+  double share = 0;             // share of the variance that the decision explains
 };
 
-/// The programs of one task and sketch.
+/// `Sketched` holds the programs of one task and sketch.
 struct Sketched {
   std::string sketch;
   std::vector<const TrialFacts*> trials = {};
   std::vector<double> costs_s = {};
 };
 
-/// Of the sketch with most programs of the task.
+/// Returns the programs of the task's sketch with most programs.
 Sketched most_tried(std::span<const TrialFacts> trials, size_t task) {
   std::map<std::string, Sketched> sketches;
   for (const TrialFacts& trial : trials) {
@@ -49,7 +49,7 @@ Sketched most_tried(std::span<const TrialFacts> trials, size_t task) {
   return most;
 }
 
-/// The sketch as a decision of all programs of the task: its place among their names.
+/// Returns the share that the choice of the sketch explains, over all programs of the task.
 std::optional<double> share_of_sketch(std::span<const TrialFacts> trials, size_t task) {
   std::map<std::string, int32_t> numbers;
   std::vector<int32_t> values;
@@ -63,7 +63,7 @@ std::optional<double> share_of_sketch(std::span<const TrialFacts> trials, size_t
   return explained_share(values, costs_s);
 }
 
-/// What explains most first.
+/// Returns the decisions of the programs, the decision that explains most first.
 std::vector<Decided> ranked(const Sketched& of) {
   std::vector<Decided> all;
   for (size_t d = 0; d < of.trials.front()->decisions.size(); ++d) {
@@ -79,7 +79,7 @@ std::vector<Decided> ranked(const Sketched& of) {
   return all;
 }
 
-/// Time by the values of a decision; the dots of a value stand above its place.
+/// Plots the time by the values of a decision; the dots of a value stand above the value.
 Chart slice(const Sketched& of, const Decided& decided, const std::string& id) {
   Chart chart{.id = id,
               .title = fmt::format("{} ({:.0f} %)", decided.name, 100 * decided.share),

@@ -9,12 +9,12 @@
 
 namespace pruner {
 
-/// For between tags, and for values of attributes in double quotes. Control characters, which HTML
-/// does not allow, and those that turn the direction of text around become U+FFFD.
+/// Escapes a text that stands between tags, or in an attribute's value in double quotes. Control
+/// characters, which HTML does not allow, and those that turn the direction of text become U+FFFD.
 std::string html_text(std::string_view text);
-/// For between <script type="application/json"> and </script>: ASCII without <, > and &.
+/// Prints JSON for <script type="application/json">: ASCII without <, > and &.
 std::string json_island(const Json& json);
-/// "3f0a" (hex digits, an even number) -> base64, as a content security policy names hashes.
+/// Turns hex digits like "3f0a" (an even number) into base64, as in a content security policy.
 std::string base64_of_hex(std::string_view hex);
 
 }  // namespace pruner

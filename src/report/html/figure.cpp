@@ -1,4 +1,4 @@
-// What stands around a chart's plot: title, legend, note, table, the data for the script.
+// The surroundings of a chart's plot: title, legend, note, table, the data for the script.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string_view name_of(ChartForm form) {
   return "";
 }
 
-/// Five digits are more than can be seen.
+/// Rounds to five digits, which are more than can be seen.
 double rounded(double value) { return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr); }
 
 Json axis_json(const SvgAxis& axis, const std::string& name) {

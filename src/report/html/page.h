@@ -10,13 +10,14 @@
 
 namespace pruner {
 
-/// What the build embeds: texts, and their SHA-256 in hex digits. cmake/report_page.cmake makes it.
+/// `PagePart` is a text that the build embeds, with its SHA-256 in hex digits
+/// (cmake/report_page.cmake).
 struct PagePart {
   std::string_view text, sha256;
 };
-/// The style sheet.
+/// Returns the style sheet.
 PagePart page_style();
-/// Chart.js and ours that asks it; none where the build had no Chart.js.
+/// Returns Chart.js and our script that calls Chart.js; none if the build had no Chart.js.
 std::vector<PagePart> page_scripts();
 
 struct Page {

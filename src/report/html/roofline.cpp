@@ -15,7 +15,7 @@ struct Roof {
   double gflops = 0;
 };
 
-/// The roofs that the tasks have above them.
+/// Returns the roofs that the tasks have above them.
 std::vector<Roof> roofs(std::span<const TaskFacts> tasks, const Ceiling& ceiling) {
   std::vector<Roof> roofs;
   if (ceiling.gflops > 0) roofs.push_back({"float32 and memory", ceiling.gflops});
@@ -26,7 +26,7 @@ std::vector<Roof> roofs(std::span<const TaskFacts> tasks, const Ceiling& ceiling
   return roofs;
 }
 
-/// From `least` to `most` FLOP a byte: the slope of the memory, then flat.
+/// Returns a roof from `least` to `most` FLOP a byte: the slope of the memory, then flat.
 ChartSeries roof_line(const Roof& roof, double bandwidth_gbs, double least, double most) {
   const double ridge = roof.gflops / bandwidth_gbs;
   ChartSeries line{.name = fmt::format("{}: {} GFLOP/s, {} GB/s",

@@ -23,15 +23,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kMuchOfOthers = 0.2;  // from here on records say it
+constexpr double kMuchOfOthers = 0.2;  // share of the cores' time from which on records note others
 
-/// A record with what tells its program from others, and where it stands.
+/// `Placed` is a record with the id of its program, and its place "FILE:LINE".
 struct Placed {
   Record record;
   std::string program, place;
 };
 
-/// What is known of one program of a task.
+/// `Program` holds the measured times of one program of a task.
 struct Program {
   std::optional<double> search_s = {};
   std::vector<double> again_s = {};
@@ -44,7 +44,7 @@ struct Program {
 
 using Dags = std::map<std::string, std::pair<std::string, ComputeDag>>;  // name and DAG by key
 
-/// The value of `key`, or a T made of nothing.
+/// Returns the value of `key`, or a default T.
 template <typename T>
 T get_or(const Json& object, const char* key) {
   Result<T> value = json_get<T>(object, key);
@@ -81,12 +81,12 @@ class FolderReader {
   KnownTasks& known_;
   int jobs_;
   RunFolder folder_;
-  std::vector<Placed> records_;           // of the run's device
-  std::map<std::string, size_t> places_;  // of tasks, by key
+  std::vector<Placed> records_;           // records of the run's device
+  std::map<std::string, size_t> places_;  // indices of tasks by key
   Dags dags_;
-  std::optional<Target> target_;                          // that of the records; nullopt: not here
-  std::vector<std::map<std::string, Program>> programs_;  // of each task
-  std::vector<std::pair<double, std::string>> best_sketch_;  // of each task: time and its sketch
+  std::optional<Target> target_;  // target of the records; nullopt: not here
+  std::vector<std::map<std::string, Program>> programs_;     // one map per task
+  std::vector<std::pair<double, std::string>> best_sketch_;  // best time and precision per task
 };
 
 Result<Unit> FolderReader::read_records() {
@@ -106,7 +106,7 @@ Result<Unit> FolderReader::read_records() {
   return Unit{};
 }
 
-/// The file's tasks in its order; of a folder without that file those of the records.
+/// Reads the tasks of the task file in its order, or those of the records if there is no task file.
 Result<Unit> FolderReader::find_tasks() {
   std::error_code code;
   if (fs::exists(file(kWorkDirTasks), code)) {
@@ -138,7 +138,7 @@ Result<Unit> FolderReader::find_tasks() {
   return Unit{};
 }
 
-/// Spaces and untuned schedules, where this program can make them as the run had them.
+/// Makes spaces and untuned schedules if this program can make them as the run had them.
 void FolderReader::find_programs() {
   programs_.resize(folder_.tasks.size());
   best_sketch_.resize(folder_.tasks.size(), {kWorstCost, ""});
@@ -216,7 +216,7 @@ void FolderReader::finish_tasks() {
   }
 }
 
-/// Of the run.json, where the run measured them; else the numbers of the target.
+/// Takes the ceilings from the run.json if the run measured them, else from the target.
 void FolderReader::find_ceiling() {
   Ceiling& ceiling = folder_.ceiling;
   const Result<Json> peaks = json_get<Json>(folder_.manifest.more, "peaks");

@@ -1,5 +1,5 @@
-// The work dir of a run of tune -> the numbers of its page. What the folder does not say is
-// computed again from its programs: what the draft says of them, the schedule that needs no search.
+// Turns the work dir of a run of tune into the numbers of its page. Numbers that are not in the
+// folder are computed again from its programs: the drafts, and the schedule that needs no search.
 #pragma once
 
 #include <map>
@@ -21,14 +21,15 @@ struct KnownTask {
   Candidate untuned;  // default_schedule()
 };
 
-/// Tasks by workload key, each made once: a page that is written anew every few seconds asks again.
+/// `KnownTasks` keeps tasks by workload key. Each task is made once, since a page that is written
+/// anew every few seconds asks again.
 class KnownTasks {
  public:
   /// Makes the tasks of `dags` (by key) that are not known yet, on `target`, by `jobs` threads.
   void add(const std::map<std::string, std::pair<std::string, ComputeDag>>& dags,
            const Target& target,
            int jobs);
-  /// nullptr: not known.
+  /// Returns nullptr if the task is not known.
   const KnownTask* find(const std::string& workload_key) const;
 
  private:
@@ -38,17 +39,17 @@ class KnownTasks {
 struct RunFolder {
   RunManifest manifest;
   std::vector<TaskFacts> tasks;
-  std::vector<TrialFacts> trials;  // of the search, that ran
+  std::vector<TrialFacts> trials;  // trials of the search that ran
   std::vector<Remeasured> remeasured;
   Reasons failures;
-  int64_t measured = 0;       // trials, failed ones and those measured again among them
-  int64_t beside_others = 0;  // while other processes had much of the cores' time
-  int64_t damaged = 0;        // lines of the records that are none
+  int64_t measured = 0;       // trials, with failed and repeated ones
+  int64_t beside_others = 0;  // trials while other processes had much of the cores' time
+  int64_t damaged = 0;        // lines of the file that are no records
   std::string no_draft;       // why no program has a draft; empty: some have
-  std::string records_hash;   // of the bytes of the file
+  std::string records_hash;   // hash of the file's bytes
   Ceiling ceiling;
 
-  /// Sum over the tasks of weight x what `time` says; nullopt where one has none.
+  /// Returns the sum over the tasks of weight x `time`; nullopt if a task has no time.
   std::optional<double> sum_s(std::optional<double> TaskFacts::*time) const;
 };
 

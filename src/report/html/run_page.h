@@ -10,17 +10,17 @@ namespace pruner {
 
 struct RunPageOptions {
   std::vector<Peer> peers = {};
-  int refresh_s = 0;  // of a run that goes on; 0: never
+  int refresh_s = 0;  // seconds between refreshes while the run goes on; 0: never
   int jobs = 1;
 };
 
 struct RunPage {
   std::string html;
-  std::string status;     // of the first run, as run.json has it
-  Comparison comparison;  // of all; without a curve of a run that has none yet
+  std::string status;     // status of the first run, as in run.json
+  Comparison comparison;  // all runs; empty if the only run has no curve yet
 };
 
-/// The first path is the run that the page is of; the curves are of all. Errors: those of
+/// Makes the page of the run at the first path, with the curves of all runs. Errors are those of
 /// read_run_folder() and compare_runs().
 Result<RunPage> make_run_page(const std::vector<std::string>& paths,
                               const RunPageOptions& options,

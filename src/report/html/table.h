@@ -9,7 +9,7 @@ namespace pruner {
 
 struct HtmlHead {
   std::string name;
-  bool number = false;  // its cells stand at the right
+  bool number = false;  // the column's cells are right-aligned
 };
 
 struct HtmlTable {
@@ -17,22 +17,22 @@ struct HtmlTable {
   std::vector<std::vector<std::string>> rows;  // texts, which are escaped here
 };
 
-/// The table in a box of its own, which scrolls where it is too wide and keys can reach. `name`:
-/// what a screen reader calls it.
+/// Prints the table in its own box, which scrolls if the table is too wide, and which keys can
+/// reach. A screen reader calls the box `name`.
 std::string html_table(const HtmlTable& table, const std::string& name);
 
 struct HtmlBar {
-  std::string name, text;  // of what, and how much in words
+  std::string name, text;  // subject of the bar, and its length in words
   double length = 0;       // at least 0
   int colour = 0;
 };
-/// A row each, the longest as wide as there is room.
+/// Prints a row a bar, the longest as wide as there is room.
 std::string html_bars(const std::vector<HtmlBar>& bars, const std::string& name);
 
 /// "<dt>name</dt><dd>text</dd>" for each pair that has a text.
 std::string html_facts(const std::vector<std::pair<std::string, std::string>>& facts);
 
-/// A part of a whole: "12.3 %"; "-" where there is none.
+/// Prints a part of a whole: "12.3 %"; "-" if there is none.
 std::string percent(std::optional<double> share);
 
 }  // namespace pruner

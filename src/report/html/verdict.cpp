@@ -10,7 +10,7 @@ namespace pruner {
 
 namespace {
 
-constexpr double kOthersShown = 0.05;  // of the cores' time
+constexpr double kOthersShown = 0.05;  // share of the cores' time from which on others are named
 
 /// "2.31 x as fast", "1.05 x as slow".
 std::string against(double before, double after) {
@@ -32,7 +32,7 @@ std::string headline(const Verdict& v) {
                      against(*v.untuned_s, *v.tuned_s));
 }
 
-/// What the numbers of the headline are.
+/// Explains the numbers of the headline.
 std::string meaning(const Verdict& v) {
   std::string text =
       "Estimated: the times of the kernels, each measured alone, times how often each is called.";
@@ -59,7 +59,7 @@ std::string others(const Verdict& v) {
       100 * v.others_share);
 }
 
-/// The times that can be set beside each other; none of one alone.
+/// Returns bars for the times that can be set beside each other; none if there is only one time.
 std::vector<HtmlBar> bars(const Verdict& v) {
   std::vector<HtmlBar> bars;
   const auto add = [&](const std::string& name, std::optional<double> seconds, int colour) {

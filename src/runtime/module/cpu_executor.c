@@ -20,13 +20,13 @@ struct PrunerModule {
   PrunerPool* pool;
   const unsigned char* weights; /* the plan's, or their copy */
   unsigned char* arena;         /* plan's arena_bytes: activations and workspaces */
-  void** args;                  /* of the kernel that runs */
+  void** args;                  /* arguments of the kernel that runs */
   int64_t* values;              /* the plan's num_values, at the shapes of the last run */
 };
 
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* From 2 MiB on, memory is asked to be on huge pages, which spares misses of the TLB. */
+/* Allocates memory; from 2 MiB on, asks for huge pages, which spare misses of the TLB. */
 static void* allocate(int64_t bytes) {
   const size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
   void* memory = NULL;

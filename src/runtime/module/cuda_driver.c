@@ -6,7 +6,7 @@
 #include "runtime/module/fail.h"
 #include "runtime/module/gpu_driver.h"
 
-/* What is used of the driver's C interface, by its documentation. A status that is not 0 is an
+/* The used part of the driver's C interface, by its documentation. A status that is not 0 is an
    error. */
 typedef int Status;
 typedef struct {
@@ -115,9 +115,9 @@ enum {
   kL2Bytes = 38,
   kMajor = 75,
   kMinor = 76,
-  kMostSharedBytes = 97 /* where a function asks for them */
+  kMostSharedBytes = 97 /* limit of functions that ask for them */
 };
-/* And one of functions. */
+/* An attribute of functions. */
 enum { kMostDynamicBytes = 8 };
 
 struct GpuDevice {

@@ -1,5 +1,5 @@
-/* Who runs a module's plan: cpu_executor.c or gpu_executor.c. The plan names one, so that the
-   linker leaves the other out. */
+/* PlanExecutor runs a module's plan: cpu_executor.c or gpu_executor.c. The plan names one, so that
+   the linker leaves the other out. */
 #ifndef PRUNER_RUNTIME_MODULE_EXECUTOR_H_
 #define PRUNER_RUNTIME_MODULE_EXECUTOR_H_
 
@@ -9,9 +9,9 @@
 typedef struct PlanExecutor {
   PrunerModule* (*create)(int32_t threads); /* NULL: pruner_fail() says why */
   void (*destroy)(PrunerModule* module);
-  int32_t (*threads)(const PrunerModule* module); /* of a CPU; 0 on a GPU */
-  /* 0: done. `values`: of plan_number(), NULL where there are no symbols. `seconds`: NULL, or one
-     number for each step, written by a profiled run. */
+  int32_t (*threads)(const PrunerModule* module); /* threads of a CPU's pool; 0 on a GPU */
+  /* Returns 0 when done. `values` are plan_number()'s, NULL if there are no symbols. `seconds` is
+     NULL, or gets one number per step in a profiled run. */
   int32_t (*run)(PrunerModule* module,
                  const PlanPhase* phase,
                  const PlanShapes* shapes,
@@ -19,11 +19,11 @@ typedef struct PlanExecutor {
                  const void* const* inputs,
                  void* const* outputs,
                  double* seconds);
-  /* Of a CPU: the arena, whose first bytes hold the states; NULL on a GPU, which has none. */
+  /* Returns a CPU's arena, whose first bytes hold the states; NULL on a GPU, which has none. */
   unsigned char* (*arena)(const PrunerModule* module);
-  /* Of a CPU: room for the plan's num_values, none of an extent at first; NULL on a GPU. */
+  /* Returns a CPU's room for the plan's num_values, no extents at first; NULL on a GPU. */
   int64_t* (*values)(const PrunerModule* module);
-  /* Of a GPU: pruner_module_time_kernels(); NULL on a CPU. */
+  /* Runs pruner_module_time_kernels() on a GPU; NULL on a CPU. */
   int32_t (*time_kernels)(PrunerModule* module, double* seconds);
 } PlanExecutor;
 

@@ -1,7 +1,7 @@
-/* What a GPU's executor (gpu_executor.c) and the tuner (runtime/gpu_context.h) ask of a driver: a
-   table for CUDA's (cuda_driver.c) and one for OpenCL (opencl_driver.c). Each finds its library
-   when it is needed; nothing is linked. A call that fails returns 0 and has said why by
-   pruner_fail(). */
+/* GpuDriver is what a GPU's executor (gpu_executor.c) and the tuner (runtime/gpu_context.h) ask of
+   a driver: a table for CUDA's (cuda_driver.c) and one for OpenCL (opencl_driver.c). Each driver
+   finds its library when it is needed; nothing is linked. A call that fails returns 0 and has said
+   why by pruner_fail(). */
 #ifndef PRUNER_RUNTIME_MODULE_GPU_DRIVER_H_
 #define PRUNER_RUNTIME_MODULE_GPU_DRIVER_H_
 
@@ -18,25 +18,25 @@ typedef uint64_t GpuHandle;
 /* Each driver's own: a device with one queue, where things run in the order they were given. */
 typedef struct GpuDevice GpuDevice;
 
-/* What a driver says of a device; 0 and "" where it does not. */
+/* GpuFacts is what a driver says of a device; 0 and "" stand for what the driver does not say. */
 typedef struct {
   char name[128];
   char driver[128]; /* "CUDA 12.4", "Portable Computing Language" */
   char arch[16];    /* "sm_80" */
-  char bus[32];     /* where it is on PCI, as NVML asks for it */
+  char bus[32];     /* place on PCI, as NVML asks for it */
   int32_t is_gpu;
   int64_t units;   /* streaming multiprocessors, compute units */
   double clock_hz; /* the peak, by the driver */
   int64_t threads_per_block;
-  int64_t shared_bytes_per_block; /* that a kernel can declare */
-  int64_t most_shared_bytes;      /* of a block, where launches give them */
+  int64_t shared_bytes_per_block; /* most that a kernel can declare */
+  int64_t most_shared_bytes;      /* most of a block whose launch gives them */
   int64_t memory_bytes;
   int64_t l2_bytes;  /* OpenCL: of the cache before global memory */
-  int64_t alignment; /* in bytes, of a view's beginning */
+  int64_t alignment; /* alignment of a view's beginning, in bytes */
 } GpuFacts;
 
-/* The arch that the code is of, which CUDA's open() checks; the most that a launch asks of a block,
-   which OpenCL's does; and how many marks there will be. */
+/* GpuNeeds has the arch of the code, which CUDA's open() checks; the most that a launch asks of a
+   block, which OpenCL's open() checks; and the number of marks. */
 typedef struct {
   const char* arch; /* NULL: any */
   int64_t threads;
@@ -44,7 +44,7 @@ typedef struct {
   int64_t marks;
 } GpuNeeds;
 
-/* What release() is told of a handle: what made it. */
+/* The kinds of handles tell release() what made a handle. */
 enum { kGpuMemory, kGpuView, kGpuProgram, kGpuKernel, kGpuPinned, kGpuRecording };
 
 typedef struct GpuDriver {
@@ -54,13 +54,13 @@ typedef struct GpuDriver {
   /* Opens a device by its place in the list. */
   GpuDevice* (*open)(int number, const GpuNeeds* needs);
   void (*close)(GpuDevice* device);
-  /* What list() says of it. */
+  /* Returns what list() says of the device. */
   const GpuFacts* (*facts)(const GpuDevice* device);
-  /* Around all calls below: makes the device the calling thread's, and the one before it again. */
+  /* Around all calls below: enter() makes the device the calling thread's, leave() undoes this. */
   int (*enter)(GpuDevice* device);
   void (*leave)(GpuDevice* device);
 
-  /* What is made on the device, each to be given to release() with its kind before close(). */
+  /* Things made on the device, each to be given to release() with its kind before close(). */
   GpuHandle (*allocate)(GpuDevice* device, int64_t bytes);
   /* Part of what was allocated; `offset` is a multiple of kPlanGpuAlignment. */
   GpuHandle (*view)(GpuDevice* device, GpuHandle memory, int64_t offset, int64_t bytes);
@@ -70,7 +70,7 @@ typedef struct GpuDriver {
   GpuHandle (*kernel)(GpuDevice* device, GpuHandle program, const PlanLaunch* launch);
   void (*release)(GpuDevice* device, int kind, GpuHandle handle);
 
-  /* Into the queue: the caller's memory stays until wait() returns. */
+  /* The calls below go into the queue: the caller's memory stays until wait() returns. */
   int (*write)(GpuDevice* device, GpuHandle to, const void* from, int64_t bytes);
   int (*read)(GpuDevice* device, void* to, GpuHandle from, int64_t bytes);
   int (*fill)(GpuDevice* device, GpuHandle memory, uint8_t value, int64_t bytes);
@@ -97,7 +97,7 @@ typedef struct GpuDriver {
 
 extern const GpuDriver pruner_cuda_driver, pruner_opencl_driver;
 
-/* What was begun is ended in any case, or the queue stays in capture mode. 0 unless all was
+/* Ends a recording in any case, or the queue would stay in capture mode. Returns 0 unless all was
    `recorded`: then the first failure is the one that counts. */
 static inline GpuHandle pruner_end_recording(const GpuDriver* driver,
                                              GpuDevice* device,

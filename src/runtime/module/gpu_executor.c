@@ -21,17 +21,16 @@ struct PrunerModule {
   GpuHandle* programs; /* one a code of the plan */
   GpuHandle* inputs;   /* one an input: the copy of the caller's tensor */
   GpuHandle* outputs;
-  GpuHandle* results; /* what is copied to the caller: outputs, or what the plan's copies say */
+  GpuHandle* results; /* sources of copies to the caller: outputs, or what the plan's copies say */
   GpuHandle* kernels; /* one a launch */
-  GpuHandle* args;    /* of all launches, one after the other */
+  GpuHandle* args;    /* arguments of all launches, one after the other */
   Made* made;         /* in the order they were made; destroy() goes backwards */
   int64_t num_made;
   void** staged_inputs; /* pinned */
   void** staged_outputs;
-  GpuHandle recording; /* 0: none */
-  GpuHandle
-      kernel_recording; /* of the kernels without the copies; 0: their time was not asked yet */
-  GpuHandle* step_recordings; /* one a step, of kTimedRuns of it; 0: its time was not asked yet */
+  GpuHandle recording;        /* 0: none */
+  GpuHandle kernel_recording; /* recording of the kernels without the copies; 0: not timed yet */
+  GpuHandle* step_recordings; /* one a step, with kTimedRuns runs of it; 0: not timed yet */
 };
 
 /* A mark and a launch take as long as short kernels do: so many runs of a step that takes less are
@@ -421,7 +420,7 @@ static int run_each(PrunerModule* module,
   return wait_for_all(module, given);
 }
 
-/* Of the caller's tensors: what a kernel makes stays on the device. */
+/* Checks indices in the caller's tensors. Tensors that a kernel makes stay on the device. */
 static int check_inputs(const void* const* inputs) {
   for (int64_t s = 0; s < the_phase()->spec.num_kernels; s++) {
     const PlanStep* step = &the_shapes()->steps[s];

@@ -5,7 +5,7 @@
 #include "runtime/module/fail.h"
 #include "runtime/module/gpu_driver.h"
 
-/* What is used of OpenCL's C interface, by its specification. Handles are opaque, and a status
+/* The used part of OpenCL's C interface, by its specification. Handles are opaque, and a status
    that is not 0 is an error. */
 typedef void* Handle;
 typedef int32_t Status;
@@ -63,7 +63,7 @@ _Static_assert(sizeof(OpenCl) == kNumCalls * sizeof(void*), "a name for every ca
 
 /* Devices beyond the 64th of all platforms are not listed. */
 enum { kMaxPlatforms = 16, kMaxDevices = 64 };
-/* What is asked of devices, platforms, programs and events. */
+/* Queries of devices, platforms, programs and events. */
 enum {
   kDeviceType = 0x1000,    /* CL_DEVICE_TYPE */
   kComputeUnits = 0x1002,  /* CL_DEVICE_MAX_COMPUTE_UNITS */
@@ -143,7 +143,7 @@ static int find_devices(OpenCl* cl, Found* found) {
       "the CPU");
 }
 
-/* What a device does not tell stays 0 or ""; that is no error. */
+/* Describes a device. Facts that the device does not tell stay 0 or ""; that is no error. */
 static void describe(const OpenCl* cl, const Found* found, GpuFacts* facts) {
   *facts = (GpuFacts){.is_gpu = is_gpu(cl, found->device)};
   uint32_t units = 0, clock_mhz = 0, alignment_bits = 0;

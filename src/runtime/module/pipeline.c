@@ -178,12 +178,12 @@ static void begin_stack(const PipelineRun* run, const PlanLoopStack* stack) {
 static int is_appended(const PlanLoopStack* stack) {
   return tensor_of(stack->part)->spec.rank == tensor_of(stack->whole)->spec.rank;
 }
-/* Along the first axis of the whole, of what a round makes. */
+/* Returns how many steps along the first axis of the whole a round makes. */
 static int64_t steps_of(const PlanLoopStack* stack) {
   return is_appended(stack) ? tensor_of(stack->part)->spec.shape[0] : 1;
 }
 
-/* What a round made is a step along the first axis of the whole, or several. */
+/* Appends what a round made: a step along the first axis of the whole, or several steps. */
 static int append(const PipelineRun* run, const PlanLoopStack* stack) {
   const PlanTensor *part = tensor_of(stack->part), *whole = tensor_of(stack->whole);
   const int64_t more = is_appended(stack);
@@ -274,7 +274,7 @@ static int32_t run_rounds(const PipelineRun* run,
     if (loop->num_carried > 0 && !hand_on(run, loop)) return 1;
   }
   set_number(run, loop->rounds, round);
-  /* Where rounds are counted, the whole has its full length, also where the condition ended them
+  /* If rounds are counted, the whole has its full length, also if the condition ended the rounds
      early: `then` makes the part that was written a tensor of its own. */
   for (int64_t i = 0; i < loop->num_stacks && loop->rounds >= 0; i++)
     dims_of(run, loop->stacks[i].whole)[0] += (trips - round) * steps_of(&loop->stacks[i]);

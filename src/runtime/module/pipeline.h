@@ -15,11 +15,11 @@ void pruner_pipeline_output_dims(const PrunerModule* module, int64_t* dims);
 
 /* One run of a stage. Dims stand one tensor after the other. */
 typedef struct {
-  const int64_t* extents; /* of its symbols */
+  const int64_t* extents; /* extents of the stage's symbols */
   const void* const* inputs;
   const int64_t* input_dims;
   void* const* outputs;
-  int64_t* output_dims; /* where to write them */
+  int64_t* output_dims; /* dims of the outputs, to be written */
   double* seconds;      /* NULL, or a number for each kernel of the module */
 } PipelineStage;
 

@@ -1,5 +1,5 @@
-/* What build_module() writes into a module for its executor: which kernel runs when, on what.
-   Made as assembly text by deploy/plan_text.cpp, so every member is 8 bytes wide. */
+/* Declares the plan that build_module() writes into a module: which kernel runs when, on what. The
+   plan is made as assembly text by deploy/plan_text.cpp, so every member is 8 bytes wide. */
 #ifndef PRUNER_RUNTIME_MODULE_PLAN_H_
 #define PRUNER_RUNTIME_MODULE_PLAN_H_
 
@@ -26,11 +26,11 @@ static inline int pruner_in_box(const int64_t* box, const int64_t* values, int64
    plan_number(). */
 enum { kPlanArena, kPlanWeight, kPlanInput, kPlanOutput, kPlanNumbers };
 
-/* What offsets in the arena and the weights of a GPU are multiples of: of OpenCL's sub-buffers,
-   NVIDIA's devices ask the most. */
+/* Offsets in the arena and the weights of a GPU are multiples of kPlanGpuAlignment. NVIDIA's
+   devices ask the largest alignment of OpenCL's sub-buffers. */
 enum { kPlanGpuAlignment = 512 };
 
-/* Where a tensor is. */
+/* PlanAddress says where a tensor is. */
 typedef struct {
   int64_t place; /* one of kPlanArena to kPlanNumbers */
   int64_t where; /* byte offset in the arena or the weights; the place among the others */
@@ -47,8 +47,8 @@ typedef struct {
   int64_t code;       /* number of the plan's code that has it */
   int64_t blocks;
   int64_t threads;
-  int64_t shared_bytes;  /* of a block */
-  int64_t dynamic_bytes; /* of these, given by the launch: the kernel declares the others */
+  int64_t shared_bytes;  /* shared memory of a block */
+  int64_t dynamic_bytes; /* part that the launch gives: the kernel declares the others */
   const PlanRange* args; /* in the order of its parameters, the workspace last */
   int64_t num_args;
 } PlanLaunch;
@@ -58,7 +58,7 @@ typedef struct {
 typedef struct {
   PlanRange range;
   int64_t element_bytes;  /* 4 or 8 */
-  const char* name;       /* of the tensor */
+  const char* name;       /* name of the tensor */
   const int64_t* extents; /* plan_number() */
   int64_t num_extents;
   int64_t from_end; /* 0: one below 0 is refused */
@@ -72,18 +72,18 @@ typedef struct {
 
 typedef struct {
   PrunerKernelSpec spec;     /* name, sketch, flops, bytes: for profiles */
-  const PlanKernel* kernels; /* of a CPU, with what they take: the first that is for the shapes; of
-                                a module with one symbol ascending and without gaps */
+  const PlanKernel* kernels; /* a CPU's, with the shapes they take: the first for the shapes runs;
+                                with one symbol, the boxes ascend without gaps */
   int64_t num_kernels;
-  const PlanAddress* args; /* a PrunerKernel's: inputs, then outputs; behind them, of a module with
-                              symbols, stand their extents */
+  const PlanAddress* args; /* a PrunerKernel's inputs, then its outputs; in a module with symbols,
+                              their extents stand behind them */
   int64_t num_args;
   int64_t workspace;          /* offset in the arena */
-  const PlanLaunch* launches; /* of a GPU */
+  const PlanLaunch* launches; /* a GPU's launches */
   int64_t num_launches;
   const PlanIndices* indices;
   int64_t num_indices;
-  const char* precision; /* for profiles, as spec */
+  const char* precision; /* precision for profiles, like spec */
 } PlanStep;
 
 /* After the last kernel: an output that none writes in place, or a state's next content. */
@@ -92,10 +92,10 @@ typedef struct {
   int64_t bytes; /* plan_number() */
 } PlanCopy;
 
-/* What runs at some shapes. */
+/* PlanShapes is what runs at some shapes. */
 typedef struct {
-  const int64_t* box;   /* as PlanKernel's */
-  int64_t first_kernel; /* of pruner_module_kernel() */
+  const int64_t* box;   /* like PlanKernel's box */
+  int64_t first_kernel; /* number of the first kernel in pruner_module_kernel() */
   int64_t num_steps;
   const PlanStep* steps; /* in the order they run */
   int64_t num_copies;
@@ -103,33 +103,33 @@ typedef struct {
   const int64_t* output_dims; /* plan_number()s, one output after the other; NULL: the spec's */
 } PlanShapes;
 
-/* What runs at a time. Without symbols it has one shape. */
+/* PlanPhase is what runs at a time. Without symbols, a phase has one shape. */
 typedef struct {
   PrunerPhase spec; /* at the greatest shape */
   int64_t num_shapes;
   const PlanShapes* shapes;  /* the first one's kernels are those of the spec */
-  const int64_t* input_dims; /* as output_dims */
+  const int64_t* input_dims; /* like output_dims */
   int64_t num_symbols;
   const PrunerSymbol* symbols;
   int64_t num_formulas;
-  PrunerKernel formulas; /* of an argument for as many numbers and one with the extents; or NULL */
-  int64_t first_value;   /* where the values of plan_number() are among the plan's num_values */
+  PrunerKernel formulas; /* takes the numbers to write, then the extents; or NULL */
+  int64_t first_value;   /* place of plan_number()'s values among the plan's num_values */
 } PlanPhase;
 
-/* What the stages of a network hand on, where the data decide extents (graph/pipeline). */
+/* PlanTensor is handed on by a network's stages if data decide extents (graph/pipeline). */
 typedef struct {
   PrunerTensorSpec spec; /* with all that there is room for */
   int64_t element_bytes;
-  int64_t input;     /* number of the caller's tensor that it is, or -1 */
-  int64_t offset;    /* else in the arena */
-  int64_t first_dim; /* where its dims are among the plan's num_values */
+  int64_t input;     /* number of the caller's tensor that this tensor is, or -1 */
+  int64_t offset;    /* offset in the arena if `input` is -1 */
+  int64_t first_dim; /* place of the dims among the plan's num_values */
 } PlanTensor;
 
-/* Numbers of tensors, and a place among the plan's num_values for the extent. `room` is -1 where
-   nobody reads elements of the part. */
+/* PlanFound holds numbers of tensors, and a place among the plan's num_values for the extent.
+   `room` is -1 if nobody reads elements of the part. */
 typedef struct {
   int64_t room, part, count, axis, symbol;
-  int64_t least; /* that the count may be */
+  int64_t least; /* least count that is allowed */
 } PlanFound;
 typedef struct {
   int64_t num_parts;
@@ -137,7 +137,7 @@ typedef struct {
   int64_t whole, axis, symbol;
 } PlanJoin;
 
-/* What becomes of tensors that were made. */
+/* PlanParts says what becomes of tensors that were made. */
 typedef struct {
   int64_t num_found;
   const PlanFound* found;
@@ -150,7 +150,7 @@ typedef struct {
   const int64_t* symbols; /* places of their extents among the plan's num_values */
   const int64_t* inputs;  /* tensors */
   const int64_t* outputs;
-  PlanParts then; /* when it has run */
+  PlanParts then; /* parts after the stage has run */
 } PlanStage;
 
 typedef struct {
@@ -171,12 +171,12 @@ typedef struct {
   const PlanLoopStack* stacks;
   int64_t num_symbols;
   const int64_t* symbols; /* places of their extents among the plan's num_values */
-  PlanParts begin;        /* when a round begins */
-  PlanParts then;         /* when all rounds have been run */
+  PlanParts begin;        /* parts when a round begins */
+  PlanParts then;         /* parts when all rounds have been run */
 } PlanLoop;
 
 typedef struct {
-  PrunerPhase spec; /* of all stages together */
+  PrunerPhase spec; /* spec of all stages together */
   int64_t num_tensors;
   const PlanTensor* tensors;
   const PlanStage* stages;
@@ -184,7 +184,7 @@ typedef struct {
   const PlanLoop* loops;
   const int64_t* outputs; /* tensors */
   int64_t num_symbols;
-  int64_t first_symbol; /* where their extents are among the plan's num_values */
+  int64_t first_symbol; /* place of the symbols' extents among the plan's num_values */
 } PlanPipeline;
 
 /* A tensor that an instance keeps. */
@@ -214,18 +214,18 @@ typedef struct {
   const char* gpu_arch;                /* "sm_80", "": none */
   const unsigned char* weights;        /* in read-only pages of the module's file */
   int64_t weight_bytes;
-  int64_t arena_bytes; /* of one instance */
-  int64_t state_bytes; /* its first ones, which hold the states */
+  int64_t arena_bytes; /* bytes of one instance's arena */
+  int64_t state_bytes; /* first bytes of the arena, which hold the states */
   int64_t num_phases;
   const PlanPhase* phases;
-  int64_t num_kernels; /* of all phases */
+  int64_t num_kernels; /* number of all phases' kernels */
   int64_t num_states;
   const PrunerTensorSpec* states;
   const PlanState* state_places; /* one a state */
   int64_t num_codes;
-  const PlanCode* codes;        /* of a GPU */
-  const PlanPipeline* pipeline; /* whose stages the phases are; NULL: they are the caller's */
-  int64_t num_values;           /* that an instance has room for */
+  const PlanCode* codes;        /* a GPU's code */
+  const PlanPipeline* pipeline; /* its stages are the phases; NULL: phases are the caller's */
+  int64_t num_values;           /* numbers that an instance has room for */
   const char* checked;          /* pruner_module_checked() */
   const char* numerics;         /* pruner_module_numerics() */
 } PrunerPlan;

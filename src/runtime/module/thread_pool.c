@@ -42,18 +42,18 @@ typedef struct {
   _Alignas(64) _Atomic uint32_t claimed; /* number of the last job whose part i was claimed */
   _Atomic uint32_t done;                 /* number of the last job whose part i was done */
   Pool* pool;
-  /* Of parts 1 and up; part 0 is the caller's. */
+  /* Parts 1 and up have the members below; the caller runs part 0. */
   pthread_t thread;
   clockid_t clock; /* CPU time of the thread */
   _Atomic pid_t tid;
-  /* The caller's, while it waits. */
+  /* The caller uses the number below while it waits. */
   int64_t ran_ns;
-  cpu_set_t cpus;          /* where the thread may run when it is not fetched */
-  _Atomic int32_t fetched; /* it may run on one CPU only, which is the caller's */
+  cpu_set_t cpus;          /* CPUs that the thread may use when it is not fetched */
+  _Atomic int32_t fetched; /* 1: the thread may run on one CPU only, the caller's */
 } Part;
 
 typedef struct {
-  _Alignas(64) _Atomic uint32_t left; /* of the group's parts */
+  _Alignas(64) _Atomic uint32_t left; /* parts of the group that are not done */
 } Group;
 
 struct Pool {
@@ -62,17 +62,17 @@ struct Pool {
   void* closure;
   int64_t n;
   uint64_t float_mode; /* the caller's at the job's begin: every part computes as the caller does */
-  int64_t parts;       /* of the job: min(n, threads) */
+  int64_t parts;       /* parts of the job: min(n, threads) */
   int64_t taken_over;  /* parts that the caller ran for others, of all jobs */
-  int32_t spins;       /* of a worker before it sleeps; 0 with more threads than CPUs */
+  int32_t spins;       /* spins of a worker before it sleeps; 0 with more threads than CPUs */
   int32_t started;     /* threads that are there, the caller included */
   int32_t pinned;
   cpu_set_t caller_cpus;             /* to give back when a pinned caller destroys the pool */
   _Alignas(64) _Atomic uint32_t job; /* number of the job; sleeping workers wait for it to change */
-  _Atomic int32_t caller_cpu;        /* where the caller was when it announced the job */
+  _Atomic int32_t caller_cpu;        /* CPU of the caller when it announced the job */
   _Atomic uint32_t sleepers;         /* workers in futex(), or about to be */
   _Atomic uint32_t stop;             /* 1: workers end instead of claiming */
-  Group* groups; /* of kGroupParts parts each; NULL: there are no more threads than that */
+  Group* groups; /* groups of kGroupParts parts; NULL: there are no more threads than that */
   /* Parts, or groups, that are not done, | kCallerSleeps; a sleeping caller waits. */
   _Alignas(64) _Atomic uint32_t left;
   Part part[];
@@ -236,7 +236,8 @@ static void join(Pool* pool, uint32_t job) {
   }
 }
 
-/* What workers read of a job is written before its number: who sees the number sees the rest. */
+/* Announces a job. All that workers read of the job is written before its number: a worker that
+   sees the number sees the rest. */
 static void announce(Pool* pool, uint32_t job) {
   atomic_store_explicit(&pool->caller_cpu, sched_getcpu(), memory_order_relaxed);
   atomic_store(&pool->job, job);
@@ -256,7 +257,7 @@ static void parallel_for(PrunerPool* base, PrunerBody body, void* closure, int64
   pool->n = n;
   pool->float_mode = pruner_float_mode();
   pool->parts = n < base->threads ? n : base->threads;
-  /* Of threads that have no part: as if claimed, so that one that wakes goes on waiting. */
+  /* Threads without a part count as claimed, so that a thread that wakes goes on waiting. */
   for (int64_t i = pool->parts; i < base->threads; i++) {
     atomic_store_explicit(&pool->part[i].claimed, job, memory_order_relaxed);
   }

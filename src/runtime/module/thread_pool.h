@@ -1,4 +1,4 @@
-/* What only our own measurements ask of the pool behind pruner/kernel.h. */
+/* Declares what only our own measurements ask of the pool behind pruner/kernel.h. */
 #ifndef PRUNER_RUNTIME_THREAD_POOL_H_
 #define PRUNER_RUNTIME_THREAD_POOL_H_
 
@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* How many parts the caller has run because their thread was not there in time. More of them after
-   a job than before it: the job did not have all the cores that it is to be judged on. */
+/* Returns how many parts the caller has run because their thread was not there in time. If a job
+   raises the number, the job did not have all the cores that it is to be judged on. */
 int64_t pruner_pool_taken_over(const PrunerPool* pool);
 
 #ifdef __cplusplus

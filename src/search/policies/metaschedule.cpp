@@ -93,8 +93,8 @@ class MetaScheduleRound {
     return next;
   }
 
-  /// The best, and at the end random ones; each list helps out where the other ends, and a place
-  /// that falls to what was tried stays empty.
+  /// Picks the best candidates, and at the end random ones. Each list helps out if the other ends.
+  /// A place of the batch that falls to a tried candidate stays empty.
   std::vector<Candidate> pick(const std::vector<Scored>& bests, std::vector<Candidate> unmeasured) {
     for (size_t i = unmeasured.size(); i > 1; --i)
       std::swap(unmeasured[i - 1], unmeasured[rng_.below(static_cast<int64_t>(i))]);

@@ -69,7 +69,7 @@ class Explorer {
     const size_t num_best = batch.room() - std::min(batch.room(), num_random);
     add_doubtful(batch, best, num_best);
     for (const Candidate& candidate : random_) batch.add(candidate);
-    batch.add_best(best, batch.room(), 1);  // where the random ones were all tried
+    batch.add_best(best, batch.room(), 1);  // fills up if all random ones were tried
     return batch.take();
   }
 
@@ -83,7 +83,7 @@ class Explorer {
     return evolve(r_.task, r_.space, std::move(population), model, evolve_options, rng_);
   }
 
-  // What may be the best, by what is thought of each and how sure that is.
+  // Adds candidates that may be the best, drawn by the score of each and the doubt in the score.
   void add_doubtful(Batch& batch, const std::vector<Scored>& best, size_t count) {
     constexpr size_t kDrawnFrom = 256;
     std::vector<Candidate> candidates;
@@ -130,7 +130,8 @@ class Explorer {
       drafts.resize(options_.draft_size);
   }
 
-  // What the learned model makes of the drafts; the drafts, where it has nothing to say.
+  // Returns the candidates that the learned model finds best, evolved from the drafts and others;
+  // returns the drafts if the model has nothing to say.
   std::vector<Scored> verify(const std::vector<Candidate>& near) {
     std::vector<Scored> verified;
     if (r_.models.verify != nullptr) {

@@ -16,8 +16,8 @@ namespace pruner {
 
 namespace {
 
-constexpr size_t kLeastSamples = 50;  // of a first population
-constexpr int kPatience = 5;          // draws of it without one that is legal, then half will do
+constexpr size_t kLeastSamples = 50;  // least size of a first population
+constexpr int kPatience = 5;          // populations without a legal one, then half the size will do
 constexpr size_t kFruitless = 64;     // mutations in a row that have no place end a generation
 
 /// Random legal programs, a population drawn at a time until there are enough; with duplicates.

@@ -7,8 +7,8 @@ namespace pruner {
 
 namespace {
 
-constexpr size_t kDrawn = 4;     // for each that is wanted: some were tried
-constexpr size_t kAttempts = 8;  // mutations may have no place, or lead to what was tried
+constexpr size_t kDrawn = 4;     // draws per wanted candidate; some were tried before
+constexpr size_t kAttempts = 8;  // attempts per mutant; some have no place or were tried before
 constexpr int64_t kMostMutations = 4;
 
 /// A drawn program after some small changes.
@@ -33,7 +33,7 @@ std::vector<Candidate> next_batch(const SearchRequest& request, Rng& rng) {
     if (const std::optional<Candidate> child = evolved(request.space, drawn, rng))
       batch.add(*child);
   }
-  for (const Candidate& candidate : drawn) batch.add(candidate);  // where few mutations are new
+  for (const Candidate& candidate : drawn) batch.add(candidate);  // fills up if few mutants are new
   return batch.take();
 }
 

@@ -36,7 +36,7 @@ class KernelMaker {
     return dag_[id].is_reduction() &&
            std::ranges::find(cross_thread_, base_name(id)) != cross_thread_.end();
   }
-  // Without what add_results() added.
+  // Returns the stage's name without the suffix that add_results() adds.
   std::string base_name(StageId id) const {
     const std::string& name = dag_[id].name;
     return name.ends_with(kLocal) ? name.substr(0, name.size() - kLocal.size()) : name;
@@ -46,7 +46,7 @@ class KernelMaker {
   }
   bool shared(StageId id) const { return dag_[id].tag == kSharedTag; }
   bool transforms(StageId id) const { return !dag_[id].unrolled.empty(); }
-  // A transform of which another reads just what its tile needs.
+  // Whether a stage is a transform of which another transform reads just what its tile needs.
   bool part(StageId id) const {
     const std::vector<StageId> readers = dag_.consumers(id);
     return transforms(id) && readers.size() == 1 && !dag_[id].output && transforms(readers[0]) &&
@@ -74,7 +74,7 @@ class KernelMaker {
       for (const StageId operand : dag_.producers(StageId{s})) {
         if (dag_[operand].axes.empty() || !reads_boxes(StageId{s}, operand)) continue;
         std::string name = dag_[operand].name + ".shared";
-        if (has_stage(name)) name += "." + dag_[StageId{s}].name;  // for a second contraction
+        if (has_stage(name)) name += "." + dag_[StageId{s}].name;  // second contraction's copy
         Stage copy = copy_stage(dag_, operand, name);
         copy.tag = kSharedTag;
         insert_stage(dag_, s, std::move(copy));
@@ -192,7 +192,7 @@ class KernelMaker {
     const StageId reader = dag_[id].is_reduction() ? follower(id) : StageId{};
     return reader.valid() && simple_root(reader) ? reader : id;
   }
-  // A root is what the stages in its kernel make it.
+  // Returns the structure of a root: the stages in its kernel decide it.
   const LoopStructure* structure_of_root(const Kernels& kernels, const KernelStage& stage) const {
     if (stage.structure != &kThreadElements) return stage.structure;
     for (const KernelStage& other : kernels.stages) {
@@ -203,7 +203,7 @@ class KernelMaker {
   }
 
   bool rows_agree(const Kernels& kernels) const {
-    std::map<int32_t, int> ranks;  // of the row reductions of a root
+    std::map<int32_t, int> ranks;  // rank of a root's row reductions
     for (size_t i = 0; i < kernels.stages.size(); ++i) {
       const StageId id{static_cast<int32_t>(i)};
       const KernelStage& stage = kernels.stages[id];

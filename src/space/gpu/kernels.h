@@ -7,19 +7,19 @@
 
 namespace pruner {
 
-/// What becomes of each compute stage on a GPU.
+/// The role of a compute stage in a GPU's kernels.
 struct KernelStage {
   const LoopStructure* structure = &kThreadElements;
-  StageId root;  // of its kernel: other stages accumulate or fetch for it
+  StageId root;  // root of the kernel; other stages accumulate or fetch for the root
 };
 
 /// Tag of a stage that the threads of a block fetch into shared memory.
 inline constexpr const char* kSharedTag = "shared";
 
-/// A DAG with the copies of operands and results that its kernels need, and what they are.
+/// A DAG with the copies of operands and results that its kernels need, and the stages' roles.
 struct Kernels {
   ComputeDag dag;
-  IdMap<StageId, KernelStage> stages;  // by stage; of placeholders without meaning
+  IdMap<StageId, KernelStage> stages;  // one per stage; without meaning for placeholders
   bool rows_agree = true;              // the rows of each kernel are numbered by the same axes
 };
 

@@ -1,4 +1,4 @@
-// What a GPU candidate must keep to, and how candidates are drawn so that they do.
+// The limits that a GPU candidate must keep, and the drawing of candidates within these limits.
 #include <algorithm>
 #include <numeric>
 #include <ranges>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
 
-// Whether tiles of an axis fit it, in what an instruction takes: less than that there cannot be.
+// Whether tiles of an axis fit it. Both are counted in what an instruction takes, which is the
+// least that a tile can have.
 bool fits_axis(int64_t extent, int64_t tile, int64_t of_instruction) {
   return wastes_little(divide_up(extent, of_instruction), tile / of_instruction);
 }
@@ -32,12 +33,12 @@ class Limits {
     return "";
   }
 
-  /// Of what may be fetched for a contraction.
+  /// Returns the most bytes of shared memory that a contraction may take.
   int64_t most_shared_bytes(const StagePlan& contraction) const {
     return contraction.structure->has_fragments() ? gpu_.most_shared_bytes_per_block
                                                   : gpu_.shared_bytes_per_block;
   }
-  /// Of what is fetched for a contraction.
+  /// Returns the bytes of shared memory that a contraction's operands, or its sums, take.
   int64_t shared_bytes(const StagePlan& contraction) const {
     int64_t bytes = 0;
     for (const StagePlan& plan : sketch_.plans) {
@@ -61,7 +62,7 @@ class Limits {
     if (!problem.empty()) return problem;
     if (plan.stage == plan.root) return root_problem(plan);
     if (plan.structure == &kFetch) {
-      // For instructions on matrices it is copied in the longest runs that there are.
+      // Operands of matrix instructions are copied in the longest runs that there are.
       const bool divided = sketch_.plan(plan.at).structure->has_fragments() ||
                            fetched_elements(plan) % vector_of(plan) == 0;
       return divided ? "" : "runs do not divide what is fetched of " + stage(plan).name;
@@ -124,7 +125,7 @@ class Limits {
     }
     return bytes > gpu_.shared_bytes_per_block ? "too much shared memory" : "";
   }
-  /// What an instruction's operands take of a thread's registers, beside the sums.
+  /// Returns the registers of a thread that an instruction's operands take, beside the sums.
   int64_t fragment_registers(const StagePlan& root) const {
     if (!root.structure->has_fragments()) return 0;
     int64_t rows = 0, columns = 0;
@@ -136,8 +137,8 @@ class Limits {
     }
     return operand_registers(rows, columns);
   }
-  /// Elements that a root's blocks divide, of a transform tiles. The rows of a block are not fused
-  /// with what each holds.
+  /// Returns the elements that a root's blocks divide; for a transform, its tiles. The rows of a
+  /// block are not fused with the elements of each row.
   int64_t extent(const StagePlan& plan, const AxisTiles& tiles) const {
     const Stage& s = stage(plan);
     if (tiles.axis >= 0)
@@ -238,7 +239,7 @@ class Drawer {
                gpu_.max_vthreads,
                gpu_.max_registers_per_thread - kGpuModel.registers_beside_accumulators};
       if (plan.structure->has_fragments()) {
-        // Of threads whole warps, of registers sums of four elements with their operands'.
+        // Threads are counted in warps, registers in sums of four elements with their operands.
         left_.threads /= gpu_.warp_size;
         left_.registers /= 6;
       }
@@ -281,7 +282,7 @@ class Drawer {
     wish = 2 * std::max(wish, static_cast<double>(decision(threads)));
   }
 
-  // What the block tile may still take.
+  // The threads, virtual threads and registers that the block tile may still take.
   struct Left {
     int64_t threads = 0, vthreads = 0, registers = 0;
   };
@@ -380,7 +381,7 @@ class Drawer {
   }
 
   void draw_rows(const StagePlan& plan) {
-    int64_t threads = 1;  // of a row, then of all rows of a block
+    int64_t threads = 1;  // threads of a row, then of all rows of a block
     for (const AxisTiles& tiles : plan.tiles) {
       for (const DecidedLevel& level : decided(plan, tiles)) {
         threads *= draw(level.decision, [&](int64_t v) {
@@ -393,8 +394,8 @@ class Drawer {
 
   const Sketch& sketch_;
   const Gpu& gpu_;
-  Rng* rng_ = nullptr;          // by chance
-  std::vector<double> wanted_;  // or by wish, a value for each decision
+  Rng* rng_ = nullptr;          // source of drawn values; null: nearest to wanted_
+  std::vector<double> wanted_;  // wanted value of each decision
   Left left_;
   Candidate candidate_;
 };

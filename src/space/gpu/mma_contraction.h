@@ -17,31 +17,31 @@ struct MmaOperand {
   bool terms_first;  // the terms' dimension is the one before the rows'
 };
 
-/// sum[.., m, n] += a[.., m, k] * b[.., k, n]: iterators of the stage by number. `a` has the rows
-/// of the sums.
+/// A contraction sum[.., m, n] += a[.., m, k] * b[.., k, n]. `m`, `n` and `k` are numbers of the
+/// stage's iterators; `a` has the rows of the sums.
 struct MmaContraction {
   const MmaInstruction* instruction;
   MmaOperand a, b;
   int m, n, k;
 };
 
-/// The contraction that a stage is, with the instruction of this shape, m x n x k, that the GPU has
-/// for its types, at some rate; nothing where it is none, or has too few rows, columns or terms for
-/// one.
+/// Returns the contraction that a stage is, with the instruction of `shape` (m x n x k) for its
+/// types. Returns nullopt if the stage is none, if the GPU lacks the instruction or its rate, or if
+/// there are too few rows, columns or terms.
 std::optional<MmaContraction> find_mma(const ComputeDag& dag,
                                        StageId stage,
                                        std::span<const int64_t> shape,
                                        const Gpu& gpu);
 
-/// Sums that go through shared memory lie there in rows that are so much longer: the instruction
-/// has eight rows, which four sums apart lie in different banks.
+/// Sums that go through shared memory lie there in rows that are longer by this many elements. The
+/// eight rows of an instruction, four sums apart, then lie in different banks.
 inline constexpr int64_t kEpiloguePad = 4;
-/// Of a block's tile.
+/// Returns the bytes of shared memory that the sums of a block's tile take.
 constexpr int64_t epilogue_bytes(int64_t rows, int64_t columns) {
   return rows * (columns + kEpiloguePad) * 4;
 }
-/// How many neighbours of the root's row, of a length, a thread writes at once from there: up to 16
-/// bytes.
+/// Returns how many neighbours of the root's row a thread writes at once from shared memory. `row`
+/// is the row's length; the neighbours take up to 16 bytes.
 constexpr int64_t epilogue_run(int64_t row, int64_t element_bytes) {
   int64_t run = element_bytes > 2 ? 16 / element_bytes : 8;
   while (row % run != 0) run /= 2;

@@ -22,8 +22,8 @@ constexpr DType kNarrow = DType::kBFloat16, kWide = DType::kFloat32;
 
 /// How a form adds up products of parts.
 struct Products {
-  Transform weight;       // what it makes of the weight
-  std::vector<int> data;  // the part that is at each place of the data
+  Transform weight;       // transform that divides the weight into parts
+  std::vector<int> data;  // number of the part at each place of the data
   int64_t u, v;           // iterations of the two loops
   Expr (*data_at)(const Expr& u, const Expr& v);
   Expr (*weight_at)(const Expr& u, const Expr& v);

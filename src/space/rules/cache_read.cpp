@@ -12,7 +12,7 @@
 namespace pruner {
 
 constexpr int64_t kPageBytes = 4096;  // rows so far apart share the sets of an L1 cache
-constexpr int64_t kLeastRows = 64;    // of products that read a copied panel
+constexpr int64_t kLeastRows = 64;    // rows of a product that reads a copied panel
 
 // The dimension of `access` that the vector axis moves through; -1: none, or the access does not
 // have the plain form in which dimensions can be exchanged.
@@ -125,7 +125,8 @@ static void apply(ComputeDag& dag, const Target&) {
 
 const DagRule kCacheRead = {"cache-read", apply};
 
-// Of tensors that are read as they lie. A constant would be packed ahead of time, if it could be.
+// Copies operands that are inputs, read as they lie. A constant would be packed ahead of time, if
+// it could be.
 static bool copy_contiguous(ComputeDag& dag, const Target&) {
   return copy_operands(dag, [&](const Stage& reader, const Access& access, int dim) {
     const Stage& operand = dag[access.producer];

@@ -4,7 +4,8 @@
 //   A[m, k] = data[n, y * stride + ry, x * stride + rx, rc]       m = (n, y, x), k = (ry, rx, rc)
 //   B[k, f] = weight[ry, rx, rc, f]
 //   Y[m, f] = sum_k A[m, k] B[k, f]
-// What follows element by element has the fused axes too; in memory an output is the same.
+// The stages that follow element by element have the fused axes, too. An output lies in memory as
+// before.
 #include <algorithm>
 
 #include "space/access.h"
@@ -59,8 +60,8 @@ std::optional<Product> match_product(const ComputeDag& dag, StageId id) {
   return p;
 }
 
-// The stages after `id` that have its axes, and read what has them element by element; false where
-// another reads that.
+// Finds the stages after `id` that have its axes, and read the stages with these axes element by
+// element. Returns false if a stage reads one of them in another way.
 bool find_followers(const ComputeDag& dag, StageId id, std::vector<StageId>& followers) {
   const auto has_axes = [&](StageId s) {
     return s == id || std::ranges::find(followers, s) != followers.end();
@@ -123,7 +124,8 @@ Stage matrix(
   return result;
 }
 
-// One that has the axes of `stage`, with these fused, where it reads what has them too.
+// Returns `follower`, which has the axes of `stage`, with these axes fused, also where it reads
+// stages of `with_axes`.
 Stage fuse_follower(const Stage& follower,
                     const Stage& stage,
                     const Product& p,

@@ -29,12 +29,13 @@ int64_t block_of(int64_t keys, int64_t lanes) {
   return 0;
 }
 
-// A softmax over the last axis of its scores, and what weighs values by it.
+// A softmax over the last axis of its scores, and the stage that weighs values by the softmax.
 struct WeighedSoftmax {
   StageId scores, largest, exps, sum, weighed;
 };
 
-// What a reduction over one axis folds as it is: one load, its last index the reduce axis.
+// Returns the stage that a reduction over one axis folds unchanged: its body is one load, whose
+// last index is the reduce axis. Invalid if there is no such stage.
 StageId folded(const Stage& stage, Combiner combiner) {
   const Load* read = as<Load>(stage.body);
   if (stage.combiner != combiner || stage.reduce_axes.size() != 1 || read == nullptr) return {};
@@ -69,7 +70,7 @@ bool reduces_last_axis(const Stage& stage, StageId exps) {
   return last;
 }
 
-// The one whose maximum is the stage `largest`.
+// Returns the softmax whose maximum is the stage `largest`.
 std::optional<WeighedSoftmax> softmax_of(const ComputeDag& dag, StageId largest) {
   const StageId scores = folded(dag[largest], Combiner::kMax);
   if (!scores.valid() || dag[scores].is_placeholder() || dag[scores].is_reduction()) return {};

@@ -1,9 +1,9 @@
 // The Winograd forms of a 3 x 3 convolution of stride 1 with a constant weight: as a DAG,
 //   X[u, s, t, c] = sum_r B^T[u, r] d[row r, column s of tile t]     t: a tile of m x m outputs
 //   V[u, v, t, c] = sum_s B^T[v, s] X[u, s, t, c]
-//   M[u, v, t, k] = sum_c V[u, v, t, c] U[u, v, c, k]                U = G g G^T, made ahead of
-//   time S[h, v, q, k] = sum_u A^T[h % m, u] M[u, v, t, k] Y[h, w, k]    = sum_v A^T[w % m, v] S[h,
-//   v, w / m, k]
+//   M[u, v, t, k] = sum_c V[u, v, t, c] U[u, v, c, k]      U = G g G^T, made ahead of time
+//   S[h, v, q, k] = sum_u A^T[h % m, u] M[u, v, t, k]
+//   Y[h, w, k]    = sum_v A^T[w % m, v] S[h, v, w / m, k]
 // where (u, v) is one axis e of M. The rows of the small matrices are written out: a body selects
 // by the places of its unrolled tile (Stage::unrolled), which are constants in the code. On a GPU
 // what X and S read of a tile is copied into registers first, each element once. Data and
@@ -190,7 +190,7 @@ class Rewriter {
     return stage;
   }
 
-  // Of the stages below in registers what a tile of them reads more than once.
+  // The two tile stages copy into registers what a tile of the stages below reads more than once.
   Stage data_tile() const {
     Stage d = tile_of("winograd_data_tile", "r", "s", channels_);
     d.tag = kTileTag;
@@ -281,9 +281,9 @@ class Rewriter {
   const bool gpu_;
   int at_;  // the convolution's place
   StageId data_;
-  Iterator image_, height_, width_, kernels_;  // of the result
+  Iterator image_, height_, width_, kernels_;  // axes of the result
   Iterator channels_;
-  int64_t rows_, columns_;  // of tiles
+  int64_t rows_, columns_;  // rows and columns of tiles
   Iterator tiles_;
 };
 

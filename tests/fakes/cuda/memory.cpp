@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kPage = 4096, kAlignment = 256;
 constexpr size_t kGuard = 256 << 10;                     // on either side of an allocation's pages
-constexpr unsigned char kWatched = 0xfb, kFresh = 0xff;  // as floats: huge, and NaN
+constexpr unsigned char kWatched = 0xfb, kFresh = 0xff;  // floats of such bytes are huge, and NaN
 
 size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 

@@ -30,13 +30,13 @@ static Tensor rows_of(const Tensor& x, const Ids& ids) {
   return ids == first_ids(x.size(0)) ? x : x.index_select(0, torch::tensor(ids, torch::kInt64));
 }
 
-/// A branch on its way: `x` has a row for each distinct row, then for each token. Copies: the graph
-/// reads the batch again in step().
+/// `Value` is a branch on its way: `x` has a row for each distinct row, then for each token. Its
+/// tensors are copies, since the graph reads the batch again in step().
 struct Value {
   Tensor x;
   Ids row_of;     // (tokens)
-  Tensor weight;  // (tokens); undefined where all are 1
-  Ids begin;      // (programs + 1): of each program's tokens
+  Tensor weight;  // (tokens); undefined if all are 1
+  Ids begin;      // (programs + 1): start of each program's tokens
 
   Value(const PrunerTokens& in, int64_t programs)
       : x(view(in.rows, {in.row_count, in.width}).clone()),
@@ -52,12 +52,12 @@ struct Value {
     x = tokens;
     row_of = first_ids(x.size(0));
   }
-  /// Each program's tokens become one.
+  /// Sums each program's tokens up to one token.
   void sum() {
     x = rows_of(x, row_of);
     if (weight.defined()) x = x * weight.unsqueeze(1);
     Ids program_of;
-    bool even = true;  // as many of each; adding by index costs a microsecond a row
+    bool even = true;  // all programs have as many tokens; adding by index costs 1 us a row
     for (int64_t p = 0; p < programs(); ++p) {
       program_of.resize(begin[p + 1], p);
       even &= begin[p + 1] == (p + 1) * begin[1];
@@ -67,7 +67,7 @@ struct Value {
     weight = Tensor();
     begin = first_ids(begin.size());
   }
-  /// The same of some of the programs, which may recur.
+  /// Keeps the tokens of the chosen programs, which may recur.
   void select(const Ids& chosen) {
     Ids tokens, begins = {0};
     for (const int64_t p : chosen) {
@@ -85,7 +85,7 @@ struct PrunerTrainer {
   std::vector<std::string> heads;
   std::map<std::string, Tensor> tensors;
   std::unique_ptr<torch::optim::Optimizer> optimizer;
-  Tensor scores;  // of the last forward()
+  Tensor scores;  // result of the last forward()
 
   const Tensor& operator[](const std::string& name) const { return tensors.at(name); }
   Tensor linear(const std::string& name, const Tensor& x) const {
@@ -99,7 +99,7 @@ struct PrunerTrainer {
     int64_t longest = 0;
     for (int64_t p = 0; p < programs; ++p)
       longest = std::max(longest, value.begin[p + 1] - value.begin[p]);
-    Ids row_at(programs * longest), place_of;  // of tokens; places without one have row 0
+    Ids row_at(programs * longest), place_of;  // row at a place (0: no token); place of a token
     for (int64_t p = 0; p < programs; ++p) {
       for (int64_t t = value.begin[p]; t < value.begin[p + 1]; ++t) {
         place_of.push_back(p * longest + t - value.begin[p]);
@@ -154,7 +154,7 @@ struct PrunerTrainer {
     }
   }
 
-  /// Layers before the first of a head see each program once, those behind see it for each score.
+  /// Layers before a head's first layer see each program once; later layers see it for each score.
   Tensor forward(const PrunerBatch& in) const {
     std::vector<Value> values;
     const Layer *layer = options.layers, *end = layer + options.layer_count;
@@ -202,8 +202,8 @@ namespace {
 
 thread_local std::string last_error;
 
-/// LibTorch's threads for the calling thread. Told once: each time it makes itself a new pool,
-/// whose threads spin for tens of milliseconds before they sleep.
+/// Sets LibTorch's number of threads for the calling thread, only if it changes. Each call makes a
+/// new pool, whose threads spin for tens of milliseconds before they sleep.
 void use_threads(int threads) {
   thread_local int used = 0;
   if (used == threads) return;
@@ -211,7 +211,7 @@ void use_threads(int threads) {
   used = threads;
 }
 
-/// 0 when `call` returns, 1 when it throws.
+/// Returns 0 if `call` returns, 1 if it throws.
 template <typename Call>
 int guarded(PrunerTrainer* trainer, const Call& call) {
   try {
@@ -274,11 +274,11 @@ int step(PrunerTrainer* trainer, const float* gradient, double learning_rate, do
   });
 }
 
-/// What LibTorch's optimizers know a parameter by: its address, before version 2 as text.
+/// Returns the key of a parameter in LibTorch's optimizers: its address, as text before version 2.
 template <typename Key>
 Key state_key(c10::TensorImpl* parameter) {
   if constexpr (std::is_same_v<Key, std::string>) {
-    std::ostringstream text;  // as its c10::guts::to_string(), which later versions have not
+    std::ostringstream text;  // same as c10::guts::to_string(), which later versions lack
     text << parameter;
     return text.str();
   } else {
@@ -286,7 +286,7 @@ Key state_key(c10::TensorImpl* parameter) {
   }
 }
 
-/// Adam's memory of a parameter, made where there is none.
+/// Returns Adam's state of a parameter, which is made if there is none.
 torch::optim::AdamParamState& adam_state(PrunerTrainer* trainer, const Tensor& parameter) {
   if (trainer->optimizer == nullptr) trainer->make_optimizer();
   auto& states = trainer->optimizer->state();

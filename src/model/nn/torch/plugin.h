@@ -1,7 +1,7 @@
-// What libpruner_torch.so offers: one function, which gives a table of calls: a table of layers,
-// tensors and batches in, scores and trained tensors out. Plain data, so that the program and the
-// plug-in share nothing of LibTorch or of the standard library. Calls that return int give 0, or 1
-// after a failure that error() words. One trainer is used by one thread at a time.
+// The interface of libpruner_torch.so: one function, which returns a table of calls. The calls take
+// a table of layers, tensors and batches, and give scores and trained tensors. All is plain data,
+// so the program and the plug-in share nothing of LibTorch or of the standard library. Calls that
+// return int give 0, or 1 after a failure that error() tells. One thread at a time uses a trainer.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct PrunerTrainer; /* a network, its optimizer, and the graph of its last for
 struct PrunerTrainerOptions {
   const pruner::Layer* layers; /* (layer_count), which outlive the trainer */
   int64_t layer_count;
-  const char* const* heads; /* (head_count): where a head has its tensors, such as "decoder.k80" */
+  const char* const* heads; /* (head_count): module of a head's tensors, such as "decoder.k80" */
   int64_t head_count;
   int adam; /* 1: Adam; 0: plain SGD */
   double weight_decay;
   int threads;
 };
 
-/* What one branch reads of the programs (nn/tokens.h). */
+/* `PrunerTokens` holds the rows that one branch reads of the programs (nn/tokens.h). */
 struct PrunerTokens {
   const float* rows; /* (row_count, width): distinct */
   int64_t row_count;
@@ -32,7 +32,7 @@ struct PrunerTokens {
   const int64_t* row_of; /* (token_count) */
   const float* weight;   /* (token_count): rows that a token stands for */
   int64_t token_count;
-  const int64_t* begin; /* (program_count + 1): of each program's tokens */
+  const int64_t* begin; /* (program_count + 1): start of each program's tokens */
 };
 
 struct PrunerBatch {
@@ -61,10 +61,10 @@ struct PrunerTrainerCalls {
                     const int64_t* shape,
                     int dimensions);
   int (*get_tensor)(struct PrunerTrainer*, const char* name, float* values, int64_t count);
-  /* Scores in training mode (batch statistics). */
+  /* Computes scores in training mode (batch statistics). */
   int (*forward)(struct PrunerTrainer*, const struct PrunerBatch*, float* scores);
-  /* From d loss / d scores of the last forward(): gradients, their global L2 norm clipped at
-   * clip_norm where that is above 0, and one step of the optimizer. */
+  /* Computes gradients from d loss / d scores of the last forward(), and takes one step of the
+   * optimizer. The gradients' global L2 norm is clipped at clip_norm if clip_norm is above 0. */
   int (*step)(struct PrunerTrainer*, const float* gradient, double learning_rate, double clip_norm);
   int (*get_moments)(struct PrunerTrainer*, const char* name, struct PrunerMoments*);
   int (*set_moments)(struct PrunerTrainer*, const char* name, const struct PrunerMoments*);
