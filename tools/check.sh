@@ -12,7 +12,7 @@ mapfile -t sources <<<"$files"
 
 if [ "${1:-}" = --fix ]; then
   clang-format-14 -i "${sources[@]}"
-  python3 tools/wrap_pages.py --fix
+  python3 tools/check_pages.py --fix
 fi
 
 failed=0
@@ -26,7 +26,7 @@ python3 tools/check_layers.py || failed=1
 python3 tools/check_types.py || failed=1
 python3 tools/check_container.py || failed=1
 python3 tools/check_links.py || failed=1
-python3 tools/wrap_pages.py || failed=1
+python3 tools/check_pages.py || failed=1
 python3 tools/map.py
 python3 tools/size.py
 if [ "$failed" != 0 ]; then

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""The lines of Markdown pages are at most 100 columns long, but for tables, code, headings, and
-lines that are one link or one word. Names the pages with longer ones; --fix wraps the paragraphs
-and list items that have any, and leaves all others as they are."""
+"""Checks the prose of Markdown pages, which is everything but tables, code and headings: a line has
+at most 100 columns, and a sentence of a page in docs at most 35 words. --fix wraps the paragraphs
+and list items that have a longer line, and leaves all others as they are."""
 import re
 import sys
 
 import tree
 
 WIDTH = 100
+MOST_WORDS = 35
+END = re.compile(r"(?<=[.!?:;])\s+")  # of a sentence or of an item of a list
 WORD = re.compile(r"(?:\[[^\]]*\]\([^)]*\)|`[^`]*`|\S)+")  # links and code are not taken apart
 ITEM = re.compile(r"^(\s*)([-*+]|\d+[.)])(\s+)")
 # What begins a block of its own, were it to stand at the start of a line.
@@ -95,6 +97,16 @@ def long_lines(text):
                 yield number
 
 
+def long_sentences(text):
+    """(number of its block's first line, number of words) of each sentence that is too long."""
+    number = 1
+    for block, prose in blocks(text.split("\n")):
+        for sentence in END.split(" ".join(block)) if prose else []:
+            if len(sentence.split()) > MOST_WORDS:
+                yield number, len(sentence.split())
+        number += len(block)
+
+
 def main():
     fix = "--fix" in sys.argv[1:]
     found = []
@@ -106,7 +118,10 @@ def main():
             path.write_text(made, encoding="utf-8")
             text = made
         found += [f"{name}:{number}: longer than {WIDTH} columns" for number in long_lines(text)]
-    print("\n".join(found) if found else f"pages: {len(pages)}, no line over {WIDTH} columns")
+        if name.startswith("docs/") or name == "README.md":
+            found += [f"{name}:{number}: a sentence of {words} words"
+                      for number, words in long_sentences(text)]
+    print("\n".join(found) if found else f"pages: {len(pages)}, no line over {WIDTH} columns, no sentence over {MOST_WORDS} words")
     return 1 if found else 0
 
 
