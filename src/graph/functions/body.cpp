@@ -1,5 +1,7 @@
 #include "graph/functions/body.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "graph/evaluate.h"
@@ -22,15 +24,19 @@ Body::Body(Graph& graph, const Node& call, int64_t opset)
       node_(call),
       call_{graph, node_},
       opset_(opset),
+      first_value_(graph.values.size()),
       written_(call.outputs.size(), false) {}
 
 Term Body::input(size_t i) { return made(has(i) ? node_.inputs[i] : ValueId{}); }
 
 ValueId Body::new_value(const std::string& op) {
-  const auto number = static_cast<int32_t>(graph_.values.size());
-  const std::string& like = graph_[node_.outputs[0]].name;
-  graph_.values.push_back({like + "/" + op + "_" + std::to_string(number), {}, {}, std::nullopt});
-  return ValueId{number};
+  // The number counts from the body's first value: an import of a part has the same names.
+  const auto has_name = [&](ValueId id) { return !graph_[id].name.empty(); };
+  const auto output = std::ranges::find_if(node_.outputs, has_name);
+  const std::string& like = output == node_.outputs.end() ? node_.name : graph_[*output].name;
+  std::string name = fmt::format("{}/{}_{}", like, op, graph_.values.size() - first_value_);
+  graph_.values.push_back({std::move(name), {}, {}, std::nullopt});
+  return ValueId{static_cast<int32_t>(graph_.values.size()) - 1};
 }
 
 DType Body::dtype(const char* attribute, DType fallback) {
