@@ -284,13 +284,16 @@ bool is_dense(const std::vector<int64_t>& box, const std::vector<int64_t>& of) {
 
 /// Constants that groups or outputs read and whose values at a shape are no box of those at the
 /// greatest, which has the same structure: their names there, and their elements at the greatest.
-/// A constant that is an output is copied as a run of bytes; of one that is none, a kernel has to
-/// compute it, however small it is.
+/// An output is copied, and a routine's input read, as a run of bytes. If a constant's box is no
+/// such run, a kernel has to compute the constant, however small it is.
 using Varying = std::vector<std::pair<std::string, int64_t>>;
 Varying varying_constants(const Partition& largest, const Partition& at) {
-  std::set<ValueId> read = values_read(largest), given;
-  for (const ValueId output : largest.outputs) given.insert(largest.storage_of(output).owner);
-  read.insert(given.begin(), given.end());
+  std::set<ValueId> read = values_read(largest), runs;
+  for (const ValueId output : largest.outputs) runs.insert(largest.storage_of(output).owner);
+  for (const Group& group : largest.groups)
+    for (const ValueId input : group.inputs)
+      if (group.routine != nullptr) runs.insert(largest.storage_of(input).owner);
+  read.insert(runs.begin(), runs.end());
   // Numbers of routines have formulas, as those that are given.
   for (const Group& group : largest.groups)
     if (group.routine != nullptr) read.erase(parameters_of(group));
@@ -302,7 +305,7 @@ Varying varying_constants(const Partition& largest, const Partition& at) {
     if (!own.constant ||
         (own.constant->num_elements() == 0 && largest[id].constant->num_elements() == 0))
       continue;
-    if (given.contains(id) && !is_dense(own.shape, largest[id].shape)) {
+    if (runs.contains(id) && !is_dense(own.shape, largest[id].shape)) {
       varying.emplace_back(own.name, std::numeric_limits<int64_t>::max());
     } else if (!is_box_of(*own.constant, *largest[id].constant)) {
       varying.emplace_back(own.name, largest[id].constant->num_elements());
@@ -633,7 +636,16 @@ class Ranges {
                    kMostRanges,
                    " of its shapes (",
                    difference_,
-                   "); say at which it is to run, as --dim size=224..384@224,256,320");
+                   "); say at which it is to run, as --dim ",
+                   symbols_[0].name,
+                   "=",
+                   symbols_[0].min,
+                   "..",
+                   symbols_[0].max,
+                   "@",
+                   symbols_[0].min,
+                   ",",
+                   symbols_[0].max);
     }
     ranges_.clear();
     for (const SymbolValues& values : chosen) {

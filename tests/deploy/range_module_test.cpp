@@ -242,8 +242,8 @@ TEST_F(RangeModules, ComputeWhatDependsOnTheExtentItself) {
   check_at_each(networks, 17, 90);
 }
 
-// What is padded at some extents alone, and parts that are longest at another extent than the
-// greatest: memory is planned for all of them.
+// One network pads at some extents alone; another has a part that is longest below the greatest
+// extent. Memory is planned for all extents.
 TEST_F(RangeModules, ComputeWhatIsLongestInBetween) {
   const auto x = [](NetworkBuilder& b, int64_t n) {
     return b.relu(b.input("x", {2, 3, n}, DType::kFloat32));
@@ -286,6 +286,15 @@ TEST_F(RangeModules, RunRoutinesAtEveryLength) {
       {"the greater half", [&](const SymbolValues& n) { return top(n[0], n[0] / 2); }},
       {"at most twenty",
        [&](const SymbolValues& n) { return top(n[0], std::min<int64_t>(n[0], 20)); }},
+      {"the greatest of a constant that grows inside",
+       [](const SymbolValues& n) {
+         NetworkBuilder b("n", NetworkOptions());
+         const ValueId x = b.input("x", {n[0], 3}, DType::kFloat32);
+         const ValueId columns = b.weight("columns", {2, 1, 3}, 3, 1);
+         const ValueId grown = b.node("Expand", {columns, b.integers("shape", {2, n[0], 3})});
+         const ValueId top = b.node("TopK", {grown, b.integers("k", {2})});
+         return b.finish({{top, "top"}, {b.relu(x), "y"}});
+       }},
       {"what is not 0",
        [&](const SymbolValues& n) {
          NetworkBuilder b("n", NetworkOptions());
@@ -353,6 +362,10 @@ TEST_F(RangeModules, RunRecurrencesOfEveryLength) {
     std::vector<SymbolValues> lengths;
     for (int64_t n = 1; n <= 50; ++n) lengths.push_back({n});
     check(module, lengths, at(false));
+    Tensor longer(DType::kInt32, {2});
+    longer.set_int(1, 5);
+    EXPECT_ERROR(module.run(std::vector{Tensor(DType::kFloat32, {4, 2, 6}), longer}),
+                 "\"lengths\" holds the index 5, expected one in [0, 4]");
   }
 }
 

@@ -181,6 +181,16 @@ struct Kind {
   bool quantized = false;  // W and R are bytes, the gates their last dimension
 };
 
+// Whether two names differ in upper and lower case at most, as ONNX Runtime compares them.
+bool same_letters(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a,
+      b,
+      {},
+      [](unsigned char c) { return std::tolower(c); },
+      [](unsigned char c) { return std::tolower(c); });
+}
+
 // Returns the activations of all directions. ONNX: the call names them all, and an activation that
 // takes constants has the next of alpha and beta.
 Result<std::vector<Activation>> activations_of(const Body& b,
@@ -197,7 +207,8 @@ Result<std::vector<Activation>> activations_of(const Body& b,
   size_t alpha = 0, beta = 0;
   std::vector<Activation> activations;
   for (const std::string& name : names) {
-    const auto row = std::ranges::find(kActivations, name, &Activation::name);
+    const auto is_named = [&](const Activation& a) { return same_letters(a.name, name); };
+    const auto row = std::ranges::find_if(kActivations, is_named);
     if (row == std::end(kActivations)) return Error("the activation \"", name, "\" is not known");
     Activation activation = *row;
     if (row->constants >= 1 && alpha < alphas.size()) activation.alpha = alphas[alpha++];
@@ -241,6 +252,7 @@ class Recurrence {
  private:
   Result<Unit> check();
   Result<Unit> check_shape(size_t i, const char* what, const std::vector<int64_t>& expected) const;
+  Result<Unit> check_lengths() const;
   Result<Unit> check_weights(int64_t rows) const;
   Result<Unit> check_bytes(int64_t rows) const;
   Term in_sequence();
@@ -300,11 +312,21 @@ Result<Unit> Recurrence::check() {
   TRY(kind_.quantized ? check_bytes(rows) : check_weights(rows));
   TRY(check_shape(3, "B", {directions_, 2 * rows}));
   TRY(check_shape(4, "sequence_lens", {batch_}));
+  TRY(check_lengths());
   std::vector<int64_t> state = {directions_, batch_, hidden_};
   if (batch_first_) std::swap(state[0], state[1]);
   TRY(check_shape(5, "initial_h", state));
   TRY(check_shape(6, "initial_c", state));
   TRY(check_shape(7, "P", {directions_, 3 * hidden_}));
+  return Unit{};
+}
+
+Result<Unit> Recurrence::check_lengths() const {
+  if (!b_.has(4) || !b_.call().input(4).constant) return Unit{};
+  const Tensor& lengths = *b_.call().input(4).constant;
+  for (int64_t i = 0; i < lengths.num_elements(); ++i)
+    if (const int64_t n = lengths.get_int(i); n < 0 || n > steps_)
+      return Error("sequence_lens holds ", n, ", expected 0 to ", steps_);
   return Unit{};
 }
 
@@ -533,14 +555,16 @@ void Recurrence::write_loop(const std::vector<Activation>& activations) {
   int64_t has = 0;
   std::vector<Term> inputs = {b_.cast(all_products(), DType::kFloat32), packed_weights()};
   const auto add = [&](bool is_there, int64_t bit, const auto& term) {
-    const DType dtype = bit == PRUNER_HAS_LENGTHS ? DType::kInt64 : DType::kFloat32;
     if (is_there) has |= bit;
-    inputs.push_back(is_there ? b_.cast(term(), dtype) : b_.constant(Tensor(dtype, {1})));
+    inputs.push_back(is_there ? b_.cast(term(), DType::kFloat32)
+                              : b_.constant(Tensor(DType::kFloat32, {1})));
   };
   const auto state = [&](size_t i) {
     return batch_first_ ? b_.transpose(b_.input(i), {1, 0, 2}) : b_.input(i);
   };
-  add(b_.has(4), PRUNER_HAS_LENGTHS, [&] { return b_.input(4); });
+  // The lengths stay the caller's tensor, which a message about one of them names.
+  if (b_.has(4)) has |= PRUNER_HAS_LENGTHS;
+  inputs.push_back(b_.has(4) ? b_.input(4) : b_.constant(Tensor(DType::kInt64, {1})));
   add(b_.has(5), PRUNER_HAS_H, [&] { return state(5); });
   add(kind_.gates == 4 && b_.has(6), PRUNER_HAS_C, [&] { return state(6); });
   add(adds_before_reset(), PRUNER_HAS_BIAS, [&] {

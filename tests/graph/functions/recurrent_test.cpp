@@ -246,6 +246,8 @@ TEST(Recurrent, RefusesWhatItCannotUnroll) {
                     {Tensor(DType::kFloat32, {2, 1, 1}), w, w},
                     {{"activations", std::vector<std::string>{"Square"}}}),
             "node \"it\": the activation \"Square\" is not known");
+  EXPECT_EQ(refusal("RNN", {Tensor(DType::kFloat32, {2, 1, 1}), w, w, kNone, Ints{3}}),
+            "node \"it\": sequence_lens holds 3, expected 0 to 2");
   EXPECT_EQ(refusal("LSTM", {Tensor(DType::kFloat32, {2, 1, 1}), w, w}),
             "node \"it\": W has the shape 1x1x1, expected 1x4x1");
 }
