@@ -1,5 +1,6 @@
 /* RoiAlign (He et al., "Mask R-CNN", 2017): a region's bins, each the mean or the greatest of
    samples between four elements. */
+#include <math.h> /* its macros alone: a module does not link libm */
 #include <string.h>
 
 #include "graph/routines/elements.h"
@@ -53,11 +54,11 @@ static Sample sample_at(const PrunerRoiAlign* p, double y, double x) {
   return s;
 }
 
-/* How many samples a bin has along a dimension in which it is so long: one an element. It has none
-   if it ends before it begins. If its size is no number it has one, which is no number, too. */
+/* How many samples a bin of a size has along a dimension: one an element. A bin that ends before it
+   begins has none. A bin whose size is infinite or no number has one. */
 static int64_t samples_of(double size) {
-  if (size != size) return 1;
   if (size <= 0) return 0;
+  if (!isfinite(size)) return 1;
   if (size > INT32_MAX) return INT32_MAX;
   const int64_t whole = (int64_t)size;
   return whole + ((double)whole < size);

@@ -36,7 +36,7 @@ TEST(Cast, KeepsTheLowBitsOfIntegers) {
             (V{0x1p63, 0x1.8p63, 5, 0, 1e19}));
 }
 
-// By way of float32, 1 + 2^-11 + 2^-40 would be half way, and become 1.
+// The number 1 + 2^-11 + 2^-40 would be half way if rounded to float32 first, and become 1.
 TEST(Cast, RoundsDoublesOnce) {
   const double above = 1 + 0x1p-11 + 0x1p-40;
   EXPECT_EQ(values_of(cast_to(DType::kFloat16, of(DType::kFloat64, {above, -above, 1e300}))),

@@ -103,7 +103,7 @@ TEST(CenterCropPad, CutsAndAddsInTheMiddle) {
   EXPECT_EQ(values_of(some), (V{1, 2, 5, 6, 9, 10}));
 }
 
-// Of two sequences one stands behind what it has, the other goes round.
+// Each update stands from its sequence's index on; a circular update goes on at the beginning.
 TEST(TensorScatter, WritesFromEachIndexOn) {
   const Tensor cache = count({2, 4, 1}), update = floats({2, 2, 1}, {10, 20, 30, 40});
   const Tensor first = integers({2}, {1, 2});

@@ -53,7 +53,7 @@ TEST(GraphOps, WhatInfersAlsoRuns) {
       ++accepted;
       if (graph[node.outputs[0]].constant || (op.lower == nullptr && op.routine == nullptr))
         continue;
-      // What was drawn as -1 is a large number in a type without a sign.
+      // An element drawn as -1 is a large number in an unsigned type.
       if (element_count(graph[node.outputs[0]].shape) > 1 << 20) continue;
       std::vector<Tensor> inputs;
       for (const ValueId id : node.inputs) {

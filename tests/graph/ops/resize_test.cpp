@@ -8,7 +8,7 @@ namespace {
 using testing::HasSubstr;
 using V = std::vector<double>;
 
-// Where output o lies in the input, as ONNX's reference writes it.
+// Returns where output o lies in the input, as ONNX's reference computes it.
 double place(const std::string& mode, int64_t o, int64_t in, int64_t out) {
   const double scale = static_cast<double>(out) / static_cast<double>(in);
   const auto x = static_cast<double>(o);
@@ -69,7 +69,7 @@ V weights(const Attributes& a, int64_t o, int64_t in, int64_t out) {
   return result;
 }
 
-// Of [1, 1, h, w].
+// Resizes x of shape [1, 1, h, w] by the weights.
 Tensor naive_resize(const Tensor& x, const Attributes& a, int64_t height, int64_t width) {
   const int64_t h = x.shape()[2], w = x.shape()[3];
   Tensor out(DType::kFloat32, {1, 1, height, width});

@@ -161,6 +161,15 @@ TEST(RoiAlign, OfARegionFarLargerThanTheDataTakesNoTime) {
   }
 }
 
+TEST(RoiAlign, OfAnInfiniteRegionReturns) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Tensor x = waves({1, 1, 4, 4}), image = integers({1}, {0});
+  for (const V& corners :
+       {V{0, 0, kInfinity, 3}, V{-kInfinity, 0, 3, 3}, V{0, -kInfinity, 3, kInfinity}})
+    for (const char* mode : {"avg", "max"})
+      run_op("RoiAlign", {x, floats({1, 4}, corners), image}, {{"mode", text(mode)}});
+}
+
 TEST(RoiAlign, OfNoNumberIsNoNumber) {
   const Tensor x = waves({1, 1, 4, 4});
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

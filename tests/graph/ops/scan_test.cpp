@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 using V = std::vector<double>;
 
-// What CumSum and CumProd mean along the middle dimension.
+// Computes CumSum or CumProd along the middle dimension by its definition.
 Tensor naive_scan(const Tensor& x, bool product, bool exclusive, bool reverse) {
   const int64_t n = x.shape()[1], inner = x.shape()[2];
   Tensor out(x.dtype(), x.shape());

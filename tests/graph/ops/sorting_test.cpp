@@ -22,7 +22,7 @@ Ranked top_k(const Tensor& x, int64_t k, Attributes attributes) {
   return {values_of(made[0]), values_of(made[1])};
 }
 
-// What TopK means, by a sort of each row.
+// Computes TopK by its definition, by a sort of each row.
 Ranked sorted_rows(const Tensor& x, int64_t k, bool largest) {
   const int64_t n = x.shape().back();
   Ranked all;
@@ -66,7 +66,7 @@ TEST(TopK, IsOfAnyAxis) {
   EXPECT_EQ(found.indices, (V{1, 0, 1}));
 }
 
-// As torch and NumPy do.
+// torch and NumPy take NaN for the greatest, too.
 TEST(TopK, TakesNanForTheGreatest) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
@@ -90,7 +90,7 @@ TEST(NonZero, FindsPlaces) {
   const Tensor found = run_op("NonZero", {Operand::weight(x)});
   EXPECT_EQ(found.shape(), (Ints{2, 3}));
   EXPECT_EQ(values_of(found), (V{0, 1, 1, 1, 0, 2}));
-  // What the data say at run time has room for all.
+  // If the data decide the extent at run time, the result has room for all elements.
   EXPECT_EQ(values_of(run_op("NonZero", {x})), (V{0, 1, 1, -1, -1, -1, 1, 0, 2, -1, -1, -1}));
 }
 
