@@ -1,6 +1,6 @@
-// What tests compare with. EXPECT_GOLDEN(file, text): `text` is what tests/golden/<file> holds;
-// with PRUNER_GOLDEN=write in the environment the file is written instead, to be read and
-// committed. EXPECT_ERROR(result, words): a Result that failed with a message that holds `words`.
+// Macros for tests. EXPECT_GOLDEN(file, text) expects `text` to be what tests/golden/<file> holds;
+// with PRUNER_GOLDEN=write in the environment it writes the file instead, to be read and committed.
+// EXPECT_ERROR(result, words) expects a Result that failed with a message that holds `words`.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
-// What one server carries: simulated workers that answer after a recorded trial's time, and two
-// runs that ask for as many trials as they can. fleet_scale URL WORKERS SECONDS TRIAL_SECONDS
-// [CANDIDATES]: prints trials a second, each run's share, and the time from a message to its
-// result.
+// Measures what one server carries. Simulated workers answer after a recorded trial's time, and two
+// runs ask for as many trials as they can. fleet_scale URL WORKERS SECONDS TRIAL_SECONDS
+// [CANDIDATES] prints trials a second, each run's share, and the time from a message to its result.
 #include <fmt/format.h>
 
 #include <algorithm>

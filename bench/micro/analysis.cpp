@@ -1,6 +1,6 @@
-// What the search pays for each candidate's analysis, on one core, its loop nest included: the
-// statements, the released draft score (the bar: 10 microseconds), the draft of the target, all
-// features (50). Gpu...: on a GPU.
+// Measures the cost of a candidate's analysis, on one core, with the loop nest: the statements, the
+// released draft score (the bar: 10 microseconds), the draft of the target, and all features (50).
+// Gpu...: on a GPU.
 #include <benchmark/benchmark.h>
 
 #include "analysis/draft.h"

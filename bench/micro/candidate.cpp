@@ -1,5 +1,5 @@
-// What the search pays for each candidate, on one core: a draw, a copy, its loop nest, legality,
-// the draft score, and lowering (for the few that are measured). Gpu...: the same on a GPU.
+// Measures a candidate's cost in the search, on one core: a draw, a copy, its loop nest, legality
+// and the draft score. Lowering is for the few that are measured. Gpu...: the same on a GPU.
 #include <benchmark/benchmark.h>
 
 #include "analysis/draft.h"

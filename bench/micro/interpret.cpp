@@ -1,5 +1,5 @@
-// What it costs to check a GPU program without a GPU: the interpreter, with all its bounds and
-// races. Items are multiply-adds.
+// Measures what it costs to check a GPU program without a GPU: the interpreter, with its checks of
+// all bounds and races. Items are multiply-adds.
 #include <benchmark/benchmark.h>
 
 #include "lower/gpu_programs.h"

@@ -1,6 +1,6 @@
-// What learned models cost: programs scored, and trained on, a second, on one core and on two. Each
-// program has `rows` statement rows (3 to 6 are typical) and, for PaCM, the data flow of a
-// contraction. The bars on two cores: 20,000 candidates/s for PaCM, 5,000 for TLP, which scores
+// Measures what learned models cost: programs scored, and trained on, a second, on one core and on
+// two. Each program has `rows` statement rows (3 to 6 are typical) and, for PaCM, the data flow of
+// a contraction. The bars on two cores: 20,000 candidates/s for PaCM, 5,000 for TLP, which scores
 // drawn candidates of an operator.
 
 #include <benchmark/benchmark.h>

@@ -38,7 +38,7 @@ struct Case {
   double rtol = 1e-3, atol = 1e-7;
 };
 
-/// What became of a case: "pass", "wrong", "type" or "refused", and why.
+/// `Verdict` is what became of a case: "pass", "wrong", "type" or "refused", and why.
 struct Verdict {
   std::string outcome, reason;
 };

@@ -52,8 +52,8 @@ TEST(DraftForm, LeavesOutAPenalty) {
   }
 }
 
-// What the released form does not see: a row sum with threads that share it (reference.md, program)
-// is work.
+// Our form predicts no less than the time of the bytes of an addition, which the released form does
+// not count.
 TEST(DraftForm, OursCountsBytesWhereTheReleaseSeesNone) {
   const Gpu gpu = read_device("a100_40")->gpu;
   double highest = 0;

@@ -83,7 +83,7 @@ std::string summary(std::span<const float> numbers) {
   return fmt::format("{} numbers, sum {:.5g}, largest {:.5g}", count, sum, largest);
 }
 
-/// What the analysis says of a candidate. `?` is one that is drawn.
+/// Returns what the analysis says of a candidate; the text `?` stands for a drawn candidate.
 std::string describe(const std::string& op,
                      const std::string& device,
                      const std::string& candidate_text) {

@@ -87,7 +87,7 @@ TEST(GpuDraft, KnowsWhatWarpsReadOfSharedMemory) {
   EXPECT_GT(small.compute_s, 1.1 * large.compute_s);
 }
 
-// Of a few blocks that read long rows: what is on its way at a time decides.
+// Few blocks read long rows: the bytes that are on their way at a time decide.
 TEST(GpuDraft, WaitsForCopiesThatAreTooFew) {
   const Contraction rows("dense 32 512 4096 bits=16");
   const double two = rows.kernel({2, 2, 1, 1, 4, 1}).compute_s;

@@ -1,4 +1,4 @@
-// What the analysis knows of Winograd's forms on a GPU.
+// Checks what the analysis knows of Winograd's forms on a GPU.
 #include <gtest/gtest.h>
 
 #include <cmath>

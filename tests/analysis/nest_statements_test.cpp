@@ -146,7 +146,7 @@ TEST(NestStatements, CountTheProductsOfWarps) {
         EXPECT_FLOAT_EQ(s.unit.instructions * s.unit.warps * bound.blocks() *
                             static_cast<float>(mma.m * mma.n * mma.k),
                         s.iterations);
-        // What a block's warps read of a chunk is what a stage holds.
+        // The bytes that a block's warps read of a chunk are those that a stage holds.
         double tile = 0, shared = 0;
         for (const StatementAccess& a : program.accesses_of(s))
           if (a.kind == AccessKind::kRead)

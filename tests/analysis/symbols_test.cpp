@@ -36,8 +36,8 @@ TEST(Symbols, ScoreAsTheReferenceDoes) {
   EXPECT_GE(programs, kGoldenPrograms);
 }
 
-// What is stored in half the bytes is half the traffic; a row of eight such elements fills half of
-// a transaction of 32 bytes. The release takes elements for bytes.
+// Elements of half the bytes make half the traffic; a row of eight such elements fills half of a
+// transaction of 32 bytes. The release takes elements for bytes.
 TEST(PaperLatency, CountsBytesOfEachBuffersType) {
   const Gpu gpu = read_device("a100_40")->gpu;
   int slower = 0;

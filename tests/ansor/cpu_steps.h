@@ -15,7 +15,7 @@ struct CpuTiles {
   int64_t unroll = 16;
 };
 
-/// Of ["matmul_layer", 64, 64, 64]; the outermost loops run in parallel.
+/// Returns the steps of ["matmul_layer", 64, 64, 64]; the outermost loops run in parallel.
 inline std::string cpu_matmul_steps(const CpuTiles& t) {
   return fmt::format(
       R"([["SP", 2, 0, 64, [{}], 1], ["SP", 2, 4, 64, [{}], 1], ["SP", 2, 8, 64, [{}], 1], )"

@@ -95,7 +95,7 @@ TEST(OwnPoints, SayWhatTheSpaceHasNot) {
   EXPECT_ERROR(matmul_point({.reduce_order = "10, 11, 3, 8, 12, 9, 4"}), "tiles in another order");
 }
 
-// What is no point becomes the nearest that is legal, and what was changed is named.
+// A record that is no point becomes the nearest legal point, and `changed` names the differences.
 TEST(OwnPoints, HaveALegalCandidateNearThem) {
   const auto nearest = [](const Tiles& tiles) {
     const auto nest = replayed(R"(["matmul_layer", 512, 512, 512])", matmul_steps(tiles));

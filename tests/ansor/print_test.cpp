@@ -8,7 +8,7 @@
 namespace pruner::ansor {
 namespace {
 
-// What print_program() gives must be TVM's own text, for every state that was lowered by TVM.
+// print_program() gives TVM's own text for every state that was lowered by TVM.
 TEST(PrintProgram, EqualsWhatTvmLowersTo) {
   const std::string folder = PRUNER_SHARED_DATA "/pruner-golden/";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no golden programs under " << folder;

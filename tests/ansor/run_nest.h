@@ -137,7 +137,7 @@ class NestRun {
                                                : place + body;
   }
 
-  // What is read of a stage lies in the region that is held.
+  // Checks that an element that is read of a stage lies in the region that is held.
   void check_read(const ReplayAccess& access) {
     const ReplayRegion& region = nest_.regions[z(access.tensor.value)];
     for (size_t i = 0; i < region.mins.size(); ++i) {

@@ -132,11 +132,11 @@ TEST_F(Bundles, WithAWrongByteAreErrors) {
       EXPECT_EQ(content.programs[k].record.decisions[0].second, k + 1);
     }
   }
-  // Where a signature would stand if there were one, and bits that zstd passes over.
+  // A wrong byte passes in the place of a signature that is absent, or in bits that zstd ignores.
   EXPECT_LT(passed, whole.size() / 50);
 }
 
-// What would come behind an entry that is missing could not be unpacked.
+// An entry behind a missing entry could not be unpacked.
 TEST_F(Bundles, EndWithTheFirstEntryThatCannotBeWritten) {
   const std::string path = folder->path("b");
   Build build;

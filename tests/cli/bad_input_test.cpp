@@ -428,13 +428,13 @@ TEST_F(BadInput, RecordsThatDoNotFit) {
   ASSERT_EQ(run_program(small({"tune"}, {"--n-trials", "2", "--work-dir", work_dir})).exit_code, 0);
   const std::string records = work_dir + "/records.json", text = *read_file(records);
 
-  // Of another model.
+  // The records are of another model.
   expect_words(
       fail({"compile", "--op", "matmul 48 48 48", "--records", records, "-o", dir + "/x.so"}),
       {"records.json", "none of matmul_48_48_48"});
   expect_words(fail({"tune", "--op", "matmul 48 48 48", "--work-dir", work_dir}),
                {"records.json", "of another model", "--work-dir", "--fresh"});
-  // Of another device.
+  // The records are of another device.
   expect_words(
       fail(small({"compile"}, {"--threads", "1", "--records", records, "-o", dir + "/x.so"})),
       {"records.json", "none of this device"});

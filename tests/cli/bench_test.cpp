@@ -202,7 +202,7 @@ TEST_F(Bench, TasksAreWrittenIntoACopyOfTheNetwork) {
   EXPECT_NE(refused({"tasks", "--network", "resnet_18", "--records", dir + "/o/records.json"})
                 .find("--records is of --annotate"),
             std::string::npos);
-  // Where Python has the package: what its checker says of the copy.
+  // If Python has the package onnx, the package's checker accepts the copy.
   const std::string python = "\"${PRUNER_PYTHON:-python3}\" -c ";
   const int status =
       std::system((python + "'import onnx' 2>/dev/null || exit 77; " + python +

@@ -81,7 +81,7 @@ TEST_F(BundleCommands, GiveTheRecordsThatTuneGives) {
   const ProgramRun more = tune("a", {"--n-trials", "8", "--json"});
   EXPECT_EQ(more.exit_code, 0) << more.err;
   EXPECT_EQ(schedules("a/records.json").size(), 8u);
-  // What is known is neither proposed nor looked at again.
+  // Programs that are known are neither proposed nor looked at again.
   const ProgramRun none = tune("a", {"--n-trials", "8", "--build-only", path("none")});
   EXPECT_EQ(none.exit_code, 0) << none.err;
   EXPECT_NE(none.out.find("0 programs of 1 task\n"), std::string::npos) << none.out;

@@ -247,7 +247,7 @@ TEST_F(Commands, SeveralOperatorsAreTasksOfOneRun) {
   }
 }
 
-// What a table prints can be given to --op.
+// A name that a table prints can be given to --op.
 TEST_F(Commands, OpTakesTheNameOfATask) {
   const Json tasks = json({"tasks", "--network", "resnet_18"});
   const Json same = json({"tasks", "--op", tasks[2]["name"].get<std::string>()});

@@ -1,6 +1,6 @@
 // label: slow
-// What shells and man get: every command and option that help shows. tests/install has a shell use
-// it.
+// Shells and man get every command and option that help shows. tests/install has a shell use the
+// completion.
 #include <gtest/gtest.h>
 
 #include "cli/commands.h"

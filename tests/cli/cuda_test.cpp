@@ -139,7 +139,7 @@ TEST_F(CudaCommands, ProfileBesideThePeakOfTensorCores) {
   EXPECT_GT((*profile)["kernels"][0]["peak_percent"], 0);
 }
 
-// Of half the bytes, and computed in float32.
+// Values of float16 take half the bytes and are computed in float32.
 TEST_F(CudaCommands, TuneFloat16WithoutTensorCores) {
   const FakeCuda driver("arch=70");
   const ProgramRun tuned = tune(driver, "2", {}, "cuda", "matmul 16 32 24 bits=16");

@@ -32,7 +32,7 @@ struct Examples : testing::Test {
   }
   std::string module() const { return dir + "/largest.so"; }
 
-  /// What an example prints on the module, and its exit code.
+  /// Returns what an example prints on the module, and the example's exit code.
   std::string run(const std::string& compiler,
                   const std::string& source,
                   const std::string& more) const {

@@ -83,7 +83,7 @@ struct Fault : testing::Test {
   std::string records() const { return dir + "/tuned/records.json"; }
   std::vector<Record> read() const { return read_records(records())->records; }
 
-  /// What killed runs have left.
+  /// Returns the files that killed runs have left.
   Strings leftovers() const {
     Strings found;
     for (const auto& entry : fs::recursive_directory_iterator(dir))

@@ -1,4 +1,4 @@
-// What `pruner --help` and the help of each command show.
+// Checks what `pruner --help` and the help of each command show.
 #include "cli/help.h"
 
 #include <algorithm>
@@ -97,8 +97,8 @@ TEST(Help, FitsEightyColumns) {
   }
 }
 
-// What needs a value says what it is, and a switch shows none; no option is outside the groups, and
-// defaults are given in one form.
+// An option that needs a value says what the value is, and a switch shows none. No option is
+// outside the groups, and defaults are given in one form.
 TEST(Help, SaysWhatEachOptionTakes) {
   const std::regex with_value(R"(\n  (-o, )?--[^ ]+( --[^ ]+)* ([A-Z][A-Z=]*)(\s))");
   const std::string tune = help_of("tune");

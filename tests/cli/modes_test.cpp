@@ -1,6 +1,6 @@
 // label: codegen
-// What runs under a mode's name: its own model, or a name that says what is missing; the search of
-// the papers; constants that a search reads, or a refusal.
+// Checks what runs under a mode's name: the mode's own model, or a name that says what is missing.
+// The search is that of the papers, and constants that no search reads are refused.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -59,7 +59,7 @@ TEST_F(Modes, DoNotRunUnderAFalseName) {
   expect_error(of("compare", {"--modes", "ansor,draft-only", "--work-dir", dir + "/a"}),
                "cost model mlp: " + words);
   EXPECT_FALSE(fs::exists(dir + "/a"));
-  // What does not train needs nothing.
+  // A mode that does not train needs no plug-in.
   out(of("tune", {"--cost-model", "draft-only", "--n-trials", "2", "--work-dir", dir + "/b"}));
 }
 

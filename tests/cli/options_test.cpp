@@ -31,7 +31,7 @@ std::string help_of(const Command& command) {
   return parse(arguments)->text;
 }
 
-/// What commands share, as one command has it that runs nothing.
+/// `Given` has the options that commands share, as a command has them that runs nothing.
 struct Given {
   SourceOptions source;
   MeasurerOptions measure;

@@ -30,8 +30,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// What a printed line has to look like for a part of a shown one; `measured`: with any numbers, and
-// any widths of columns.
+// Returns the pattern of a printed line for a part of a shown line; `measured`: with any numbers,
+// and any widths of columns.
 std::string pattern_of(const std::string& part, bool measured) {
   static const std::regex kToken(R"((-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)|(\s+)|(-{2,})|([^\w\s]))");
   static constexpr const char* kAny[] = {R"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)", R"(\s+)", "-{2,}"};

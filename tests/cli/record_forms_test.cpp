@@ -57,7 +57,7 @@ struct RecordForms : testing::Test {
     ASSERT_TRUE(write_file(dir + "/folder/below/a.json", text).ok());
     ASSERT_TRUE(write_file(dir + "/folder/notes.txt", "no\nrecords\n").ok());
     ASSERT_TRUE(write_file(dir + "/empty/notes.txt", "no\nrecords\n").ok());
-    // What else a work dir has.
+    // A work dir has a module beside its records.
     ASSERT_TRUE(write_file(dir + "/tuned/net.so",
                            std::string("\x7f"
                                        "ELF\0\0\n\0\n",

@@ -1,5 +1,5 @@
 // label: codegen
-// What tune, compare and report leave behind for other programs, as a user runs them.
+// Checks what tune, compare and report leave behind for other programs, as a user runs them.
 #include <unistd.h>
 
 #include <algorithm>

@@ -53,7 +53,7 @@ StartedProgram start_program(const std::vector<std::string>& arguments,
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), kHow, 0600);
   posix_spawn_file_actions_addopen(&actions, 2, program.err.c_str(), kHow, 0600);
-  // As a terminal starts it: under nohup the tests' own SIGHUP is ignored.
+  // The program starts as from a terminal: under nohup the tests' own SIGHUP is ignored.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t defaults;

@@ -40,11 +40,11 @@ StartedProgram start_program(const std::vector<std::string>& arguments,
 /// --allow-untrained); `signal_after_s` > 0: sends it SIGINT after so long.
 ProgramRun run_program(const std::vector<std::string>& arguments, double signal_after_s = 0);
 
-/// What fixtures say of commands that have to succeed.
+/// `RunsCommands` gives fixtures the output of commands, which have to succeed.
 struct RunsCommands {
-  /// Standard output.
+  /// Returns standard output.
   static std::string out(const std::vector<std::string>& arguments);
-  /// What --json prints.
+  /// Returns what --json prints.
   static Json json(std::vector<std::string> arguments);
 };
 

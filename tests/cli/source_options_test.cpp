@@ -13,7 +13,7 @@
 namespace pruner {
 namespace {
 
-/// What a command that is wrong says, without "pruner: ".
+/// Returns what a command that is wrong says, without "pruner: ".
 std::string said(const std::vector<std::string>& command) {
   const ProgramRun run = run_program(command);
   EXPECT_EQ(run.exit_code, 2) << run.out << run.err;

@@ -1,5 +1,5 @@
 // label: codegen
-// What a run shows on a terminal: a pseudoterminal of a given width.
+// Checks what a run shows on a terminal: a pseudoterminal of a given width.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the program writes to a terminal of so many columns until its end.
+/// Returns what the program writes to a terminal of `columns` columns until the program ends.
 std::string on_terminal(unsigned short columns,
                         const std::vector<std::string>& arguments,
                         const std::vector<std::string>& environment) {
@@ -101,7 +101,7 @@ TEST_F(Terminal, NoLineIsWiderThanIt) {
     const std::vector<std::string> lines = lines_of(text);
     EXPECT_GT(lines.size(), 5u) << text;
     for (const std::string& line : lines) EXPECT_LT(line.size(), columns) << line;
-    // What one waits for is there at any width.
+    // The words that a user waits for are there at any width.
     EXPECT_NE(text.find("/30] total "), std::string::npos) << text;
     EXPECT_NE(text.find(", ETA "), std::string::npos) << text;
     EXPECT_NE(text.find("\x1b[J"), std::string::npos) << "lines stay in their place";

@@ -174,7 +174,7 @@ TEST_F(TrainCommand, LeavesWhatTheReferencesScriptLeaves) {
   EXPECT_EQ(said["file"], model);
   EXPECT_EQ(read_file(model)->substr(0, 2), "\x80\x03") << "a pickle";
 
-  // Of each of the five best epochs there is a file whose name has its losses.
+  // Each of the five best epochs has a file whose name has the epoch's losses.
   const auto losses = said["losses"].get<std::vector<double>>();
   const auto validation = said["validation_losses"].get<std::vector<double>>();
   ASSERT_EQ(validation.size(), 7u);

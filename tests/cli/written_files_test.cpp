@@ -117,7 +117,7 @@ TEST_F(WrittenFiles, AreNoneOfARunThatIsReported) {
   }
 }
 
-// What a command writes takes the place of a file of the same kind alone.
+// A file that a command writes replaces only a file of the same kind.
 TEST_F(WrittenFiles, ReplaceNoFileOfAnotherKind) {
   const std::string model = dir + "/m.onnx";
   ASSERT_TRUE(write_file(model, "precious\n").ok());

@@ -90,7 +90,7 @@ bool can_run(const std::string& command) {
 /// Kernels, their arguments and the driver, as one program.
 class NeonProgram {
  public:
-  /// For qemu's `cpu`; what is computed may be off by `tolerance`.
+  /// `cpu` is the CPU that qemu emulates; results may be off by `tolerance`.
   explicit NeonProgram(Target target, std::string cpu = "cortex-a76", double tolerance = 1e-4)
       : target_(std::move(target)), cpu_(std::move(cpu)), tolerance_(tolerance) {
     std::filesystem::create_directory(folder_);

@@ -159,7 +159,7 @@ TEST(LoadKernel, SaysWhatIsWrongWithAnObject) {
   EXPECT_ERROR(load_kernel(artifact->object, "other"), "cannot link \"other\"");
 }
 
-// For a machine without a linker.
+// A machine without a linker loads a kernel that is linked already.
 TEST(LoadKernel, LoadsWhatIsLinkedAlready) {
   const MatmulShape shape{12, 32, 16, 8, 3, 2, 8, 4};
   const Result<Artifact> artifact = compile(matmul_program(shape), cpu_target(""), "k");

@@ -24,7 +24,7 @@ TEST(CpuFeatures, AreThoseOfTheCpuAndOfTheTarget) {
   arm.mcpu = "cortex-a76";
   EXPECT_TRUE(has(cpu_features(arm), "neon"));
   EXPECT_TRUE(has(cpu_features(arm), "dotprod"));
-  // What a module asks its CPU for has the runtime's names (runtime/module/cpu_features.c).
+  // A module asks its CPU for extensions by the runtime's names (runtime/module/cpu_features.c).
   for (const char* extension : {"i8mm", "bf16"}) {
     EXPECT_FALSE(has(cpu_features(arm), extension));
     arm.mcpu = "neoverse-n2";

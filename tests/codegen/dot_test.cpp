@@ -221,7 +221,7 @@ double best_draft_s(const Task& task, bool (*wanted)(const Sketch&)) {
   return least;
 }
 
-// As many times as fast as their rates are apart, or nearly.
+// The draft of a faster instruction is faster by the ratio of the rates, or nearly.
 TEST(ArmInstructions, AreWhatTheDraftPrefers) {
   const auto is_plain = [](const Sketch& sketch) { return !is_dot(sketch) && !is_matrix(sketch); };
   for (const char* type : {kOfBytes, kOfBfloat16}) {
@@ -252,7 +252,7 @@ TEST(MatrixInstruction, OfTwoRowsIsTakenWhereItFits) {
   EXPECT_FALSE(of_bytes(arm, 2, 8, kS8, kU8) || of_bytes(alike, 2, 8, kS8, kS8));
 }
 
-// Where FMAs are as fast, where a term is left over, and where no weight can be packed.
+// The instruction is not taken if FMAs are as fast, a term is left over or no weight can be packed.
 TEST(DotInstruction, IsTakenWhereItPays) {
   const auto has = [](const std::string& op, const Target& target) {
     return has_dots(make_space(operator_task(op, target)));

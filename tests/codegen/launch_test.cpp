@@ -34,7 +34,7 @@ TEST(PlanLaunches, BeginsEachSharedBufferAt16Bytes) {
             (std::vector<Launch>{{"k_0", 1, 8, 16 + 20, {0}, false, 16 + 20}}));
 }
 
-// Which is not of buffers that are declared.
+// Buffers that the kernel declares cannot lie over others, so the launch allocates the memory.
 TEST(PlanLaunches, LaysABufferOverOthers) {
   for (const int64_t over : {9, 90}) {
     ProgramBuilder b("over");

@@ -28,7 +28,7 @@ Program transposed(int lanes, int64_t columns, Loop loop, int64_t read = 0) {
   return b.program;
 }
 
-// What is read lies in parts of `part` elements: x[k / part, j, k % part].
+// Returns a program whose input lies in parts of `part` elements: x[k / part, j, k % part].
 Program in_parts(int lanes, int64_t columns, int64_t part) {
   ProgramBuilder b("parts");
   const TensorId x = b.input("x", {columns / part, lanes, part}),
@@ -78,7 +78,7 @@ TEST(CopyTransposed, GivesWhatTheCopyDoes) {
   }
 }
 
-// Of 16 x 16 elements: as many vectors are read as written, and 4 steps of 16 shuffles.
+// A transpose of 16 x 16 elements reads as many vectors as it writes, in 4 steps of 16 shuffles.
 TEST(CopyTransposed, ReadsRows) {
   const Program program = transposed(16, 48, &ProgramBuilder::serial);
   EXPECT_EQ(count(program, "shufflevector"), 64);

@@ -26,7 +26,7 @@ class DraftFitTest : public testing::Test {
     }
   }
 
-  /// As measured on a machine whose numbers are the usual ones times `factors`.
+  /// Returns tasks measured on a machine whose numbers are the usual ones times `factors`.
   std::vector<DraftedTask> measured_with(const DraftFactors& factors, size_t programs = 60) {
     std::vector<DraftedTask> made;
     for (size_t t = 0; t < tasks_.size(); ++t) {
@@ -68,8 +68,8 @@ TEST_F(DraftFitTest, ADraftThatIsRightChoosesTheBest) {
   }
 }
 
-// Of 1, 2 and 4 ms in any order one at random is on average 1/1, 1/2 and 1/4 of the best's speed;
-// the draft of the slowest is the least here.
+// The draft's first choice takes 4 ms and the ten others 1 ms, so the choice has 1/4 of the best's
+// speed. Then the first choice takes 1 ms and the others 4 ms.
 TEST_F(DraftFitTest, CountsWhatIsChosenAndWhatChanceWouldChoose) {
   DraftedTask task = measured_with(with({}), 11)[0];
   std::vector<double> drafts;
@@ -108,7 +108,7 @@ TEST_F(DraftFitTest, MovesNothingWhereThatCostsMoreThanItGains) {
   EXPECT_EQ(fit.factors, with({}));
 }
 
-// Where one number is wrong, one number mends the first choice: that one or another.
+// If one number is wrong, a change of one number, the same or another, mends the first choice.
 TEST_F(DraftFitTest, NamesANumberThatMendsTheFirstChoice) {
   int wrong_choices = 0;
   for (const DraftNumber& number : draft_numbers()) {

@@ -25,7 +25,7 @@ TEST(LabelOf, RefusesWhatNoProgramTakes) {
   EXPECT_ERROR(label("[0.1, 0]"), "a latency of 0");
 }
 
-/// What a file of this text gives.
+/// `ExtractPart` extracts the records of a file with a given text.
 struct ExtractPart : testing::Test {
   const std::vector<Extracted>& extract(const std::string& text) {
     file.path = "k80/a.json";

@@ -7,7 +7,7 @@
 
 namespace pruner {
 
-/// What a record of these tests says; each `factor` is another program.
+/// `MatmulRecord` is what a record of these tests says; each `factor` is another program.
 struct MatmulRecord {
   int factor = 1;
   std::string costs = "[0.001]";

@@ -81,7 +81,7 @@ TEST_F(NetworkSetTest, SaysHowOftenANetworkCallsItsTasks) {
   EXPECT_EQ(networks[1].tasks.size(), 1u);
 }
 
-// As the network is cut for the target, each task as often as it has groups.
+// The network is cut for the target, and each task is called as often as it has groups.
 TEST_F(NetworkSetTest, KnowsTheCallsOfABuiltInNetwork) {
   const NetworkTasks tasks(*network_set("bert_tiny,dcgan"));
   const Target target = *parse_target("llvm -mcpu=haswell", 2);

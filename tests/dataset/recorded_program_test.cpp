@@ -72,7 +72,7 @@ TEST(RecordedProgram, OfOursIsItsCandidates) {
   EXPECT_EQ(program->primitives, primitives(ansor::steps_of(space, candidate)));
 }
 
-// Of the public records, some of each file: all that replay have features, and they are numbers.
+// Some public records of each file are read: all that replay have features that are numbers.
 TEST(RecordedProgram, OfPublicRecordsHasFiniteFeatures) {
   const std::string folder = PRUNER_SHARED_DATA "/ansor-logs/";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no records under " << folder;

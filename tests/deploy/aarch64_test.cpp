@@ -74,7 +74,7 @@ class AArch64Module : public testing::Test {
     target_ = *target;
   }
 
-  /// What is missing for running modules; empty: nothing.
+  /// Returns what this machine lacks to run modules; empty: nothing.
   static std::string missing() {
     if (!check_linkable(Isa::kArm).ok()) return check_linkable(Isa::kArm).error().message();
     if (!can_run(std::string(kCompiler) + " --version")) return kCompiler;
@@ -86,7 +86,7 @@ class AArch64Module : public testing::Test {
     return build_module(cut, target_, nullptr, options, folder_->path("module.so"));
   }
 
-  /// Builds the module and runs it as `cpu` does; what it writes to standard output.
+  /// Builds the module, runs it as `cpu` does, and returns its standard output.
   std::string output_of(const Graph& graph,
                         std::span<const Tensor> inputs,
                         const std::string& cpu,

@@ -62,7 +62,7 @@ class CheckKernels : public testing::Test {
     kernel.constants.emplace_back();
     return kernel;
   }
-  /// What is said of each.
+  /// Returns the fault that is found in each kernel.
   std::vector<std::optional<std::string>> check(const std::vector<PrunerKernel>& entries,
                                                 int jobs) {
     std::vector<PreparedKernel> kernels;

@@ -1,5 +1,5 @@
 // label: codegen
-// What modules make of subnormal numbers, and of the floating-point mode of who runs them.
+// Checks what modules do with subnormal numbers and with the floating-point mode of their caller.
 #include <gtest/gtest.h>
 
 #include <cfenv>

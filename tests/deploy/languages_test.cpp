@@ -52,7 +52,7 @@ TEST_F(Languages, RunFromCpp) {
             "input s \"é\\ is not of floats\nstatus 256");
 }
 
-// What a CPU without SSE4.1 and F16C has no instruction for is a function of the module's own.
+// If a CPU lacks the instructions of SSE4.1 and F16C, the module has functions of its own.
 TEST(OldCpus, RunModulesInProgramsWithoutLibmAndLibgcc) {
 #if !defined(__x86_64__)
   GTEST_SKIP() << "the module is for x86-64";
@@ -212,7 +212,7 @@ for call in (lambda: m(x[:3], 0), lambda: m(x), lambda: pruner.Module(sys.argv[1
                 module_ + "x: cannot open shared object file: No such file or directory\nstatus 0");
 }
 
-// What modules had before their table of functions, and no more.
+// `kVersion3` is the C source of a module from before the table of functions, and no more.
 constexpr const char* kVersion3 = R"(
 #include <stddef.h>
 #include <stdint.h>

@@ -31,8 +31,8 @@ class PartitionBuilder {
     partition.values.back().alias_of = of;
     return id;
   }
-  /// Sums `inputs`, element by element when they are as long as the output; the others are read
-  /// from their start, modulo their length.
+  /// Returns a value of `n` elements, the sum of `inputs`. An input as long as the value is read
+  /// element by element, another input from its start, modulo its length.
   ValueId add(std::vector<ValueId> inputs, int64_t n) {
     DagBuilder b;
     std::vector<StageId> stages;

@@ -268,7 +268,7 @@ TEST(BuildModule, NamesTheIndexThatLiesOutside) {
   EXPECT_TRUE(run(0).ok());
 }
 
-// What is joined is written in place: no kernel copies it.
+// The parts of a Concat are written in place: no kernel copies them.
 TEST(BuildModule, JoinsInPlace) {
   const Result<Case> c = make_case(small_dense());
   ASSERT_TRUE(c.ok()) << c.error().message();

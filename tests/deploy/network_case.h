@@ -35,8 +35,8 @@ Graph small_sorting();
 /// A part of an input that has no elements: as it is, its sums, and joined with the input.
 Graph small_empty();
 
-/// Of an input and constants of the type: the sum, the larger, cast to every other type, and, of
-/// floats, a product of matrices.
+/// Returns a network of an input and constants of the type. The outputs are the sum, the larger
+/// element cast to every other type and, for floats, a product of matrices.
 Graph small_casts(DType dtype);
 
 Result<Case> make_case(Result<Graph> graph);

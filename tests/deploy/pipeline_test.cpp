@@ -149,7 +149,7 @@ TEST_F(PipelineModules, ReadColumnsThatAreFound) {
   }
 }
 
-// What is joined of several finds has an extent of its own.
+// A Concat of several tensors of found elements has an extent of its own.
 TEST_F(PipelineModules, JoinWhatIsFound) {
   OnnxModel model = with_half();
   model.input("a", {5}).input("b", {6}).output("y").output("sum").integers("first", {0});
@@ -272,7 +272,7 @@ TEST_F(PipelineModules, TakeAsManyAsTheDataSay) {
                "\"best/room\" has 8 elements along axis 0, of which 9 are found");
 }
 
-// Of a Slice the data say where it starts and ends.
+// The data say where a Slice starts and ends.
 TEST_F(PipelineModules, CutOutWhatTheDataSay) {
   OnnxModel model(17);
   model.input("x", {9}).output("y").integers("axis", {0}).integers("back", {-2});
@@ -370,7 +370,7 @@ OnnxModel body_with_round() {
   return body;
 }
 
-// What each round makes, along a new axis, and what it hands on to the next one.
+// Each round adds a result along a new axis, and hands a value on to the next round.
 TEST_F(PipelineModules, RunAsManyRoundsAsAreFound) {
   OnnxModel model = with_half(), body = body_with_round();
   model.input("x", {7}).output("total").output("y");
@@ -476,7 +476,7 @@ TEST_F(PipelineModules, RefuseAnotherNetworkAtAnotherExtent) {
                "find 8");
 }
 
-// What is left behind the first n is the longer the less is found.
+// The tail behind the first n rows is longer when fewer rows are found.
 TEST_F(PipelineModules, HaveRoomForWhatIsLongestWhereLittleIsFound) {
   OnnxModel model = with_half();
   model.input("x", {13, 3}).input("c", {13}).output("y").output("z");

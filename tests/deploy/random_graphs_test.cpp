@@ -74,7 +74,7 @@ ScheduleChoice drawn_schedules(uint64_t seed, std::string* log) {
   };
 }
 
-/// What is wrong with the network of that number.
+/// `Wrong` says what is wrong with the network of the number `graph`.
 struct Wrong {
   size_t graph;
   std::string what;
@@ -163,7 +163,7 @@ std::vector<Wrong> check(std::span<const RandomGraph> graphs,
   return run_module(path, graphs);
 }
 
-/// What goes wrong with one network alone, in a process of its own; empty: nothing.
+/// Returns what goes wrong with one network alone, in a process of its own; empty: nothing.
 std::string failure(const RandomGraph& graph,
                     const Target& target,
                     uint64_t schedules,

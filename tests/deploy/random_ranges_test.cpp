@@ -68,7 +68,7 @@ Result<ModuleSummary> compile(const RandomChain& chain,
       std::span(&phase, 1), target, nullptr, {.jobs = 1, .work_dir = folder_of_files()}, path);
 }
 
-/// What is wrong with the module at one shape; empty: nothing.
+/// Returns what is wrong with the module at one shape; empty: nothing.
 std::string wrong_at(Module& module, const RandomChain& chain, const SymbolValues& values) {
   const Result<Graph> graph = import_onnx_bytes(chain.model, options_at(chain.symbols, values));
   if (!graph.ok()) return "cannot be imported: " + graph.error().message();
@@ -141,7 +141,7 @@ struct Finding {
   std::string text;
 };
 
-/// What the process that checks a model says, without the shapes that are right.
+/// Returns what the process that checks a model says, without the shapes that are right.
 Finding finding(ChildProcess& child) {
   const auto [text, ended] = child.result();
   Finding found{Outcome::kWrong, ""};

@@ -100,7 +100,7 @@ TEST(RangeKernelsOfTwoSymbols, AreFewAndHaveOneAtEachShape) {
   for (const auto& [shape, count] : of_shapes) EXPECT_EQ(count, 1) << shape[0] << " " << shape[1];
 }
 
-// What the draft prefers at first is measured to be slow, what it asks for then to be fast.
+// The draft's first candidates are measured to be slow; those it asks for later, to be fast.
 TEST(RangeKernelsByTime, AreThoseMeasuredFastest) {
   const std::string op = "dense {n} 64 96 +bias";
   std::set<std::string> drafted;

@@ -120,7 +120,7 @@ std::vector<Function> functions() {
   };
 }
 
-/// What a type of floats has: digits behind the first one, the exponent of the least normal number.
+/// `Digits` has a float type's fraction digits and the exponent of its least normal number.
 struct Digits {
   int fraction, least;
 };
@@ -156,7 +156,7 @@ double ulps_apart(Real found, Real exact, double floor, DType dtype) {
 bool is_subnormal(Real x) { return x != 0 && std::fabs(x) < 0x1p-126L; }
 Real flushed(Real x) { return is_subnormal(x) ? std::copysign(Real{0}, x) : x; }
 
-// What has a sign of zero by IEEE 754: the larger and the smaller of two zeros may be either.
+// Returns whether IEEE 754 gives a zero's sign: the larger or smaller of two zeros may be either.
 bool has_sign_of_zero(const Function& f) {
   return f.op != "Max" && f.op != "Min" && f.op != "Relu";
 }

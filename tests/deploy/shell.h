@@ -5,7 +5,7 @@
 
 namespace pruner {
 
-/// What a shell command prints, errors too, and then its exit status.
+/// Returns what a shell command prints, errors too, and then its exit status.
 std::string output_of(const std::string& command);
 
 }  // namespace pruner

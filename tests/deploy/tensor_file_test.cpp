@@ -40,7 +40,7 @@ TEST(WriteTensors, AreReadBackInEveryDtype) {
   }
 }
 
-// As numpy saves what it read without ml_dtypes, which gives the type a name.
+// Without ml_dtypes, which names the type, numpy saves a bfloat16 that it has read like this.
 TEST(ReadTensors, TakesTwoBytesOfAnythingForBFloat16) {
   const std::string path = testing::TempDir() + "pruner_" + std::to_string(getpid()) + "_void.npz";
   const NpyArray arrays[] = {{"x", "|V2", {1}, std::string("\xc0\x3f", 2)}};
@@ -52,7 +52,7 @@ TEST(ReadTensors, TakesTwoBytesOfAnythingForBFloat16) {
   EXPECT_EQ((*read)[0].tensor.get(0), 1.5);
 }
 
-// Which is what numpy makes where no type is said.
+// numpy makes float64 if no type is said.
 TEST(ReadTensors, MakesDoublesFloatsWhereFloatsAreWanted) {
   const std::string path = testing::TempDir() + "pruner_" + std::to_string(getpid()) + "_c.npz";
   const NpyArray arrays[] = {{"x", "<c8", {1}, std::string(8, '\0')}};

@@ -1,4 +1,4 @@
-// What the fake driver's log says of calls, for tests in which each of them fails once.
+// Reads the calls in the fake driver's log, for tests in which each call fails once.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What CUDA C has and C++ has not: stands before the kernels that nvrtc.cpp compiles for the CPU.
+// Defines what CUDA C has and C++ has not, before the kernels that nvrtc.cpp compiles for the CPU.
 #pragma once
 
 #include "kernel_object.h"

@@ -1,4 +1,4 @@
-// For tests with the label cuda-fake: the fakes as a program finds them, by LD_LIBRARY_PATH.
+// Gives tests with the label cuda-fake the fakes as a program finds them, by LD_LIBRARY_PATH.
 #pragma once
 
 #include <dlfcn.h>
@@ -55,7 +55,7 @@ class FakeCuda {
     std::filesystem::remove_all(folder_, ignored);
   }
 
-  /// What was called, and what was wrong.
+  /// Returns the log: the calls, and what was wrong.
   std::string log() const {
     std::ifstream file(folder_ / "log");
     return std::string(std::istreambuf_iterator<char>(file), {});

@@ -5,10 +5,9 @@
 //   FAULT_READ_ONLY=N       the Nth file that is made or renamed, and all after it, find the disk
 //                           read-only
 //   FAULT_CLOCK=1           the wall clock jumps years forth and back at each look
-//   FAULT_WORKERS=KINDS,N   each Nth candidate and each Nth answer of a compiler comes to one of
-//   the
-//                           letters' ends in turn: c crashes, k is killed, h hangs, l leaks memory;
-//                           they are counted in the files FAULT_RUNS and FAULT_BUILDS
+//   FAULT_WORKERS=KINDS,N   each Nth candidate and each Nth answer of a compiler ends as one of
+//                           the letters says, in turn: c crashes, k is killed, h hangs, l leaks
+//                           memory; the turns are counted in the files FAULT_RUNS and FAULT_BUILDS
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -54,7 +53,7 @@ bool is_read_only() {
   return true;
 }
 
-/// Which worker this process is: 'b'uilds, 'r'uns; 0: none.
+/// Returns the kind of worker that this process is: 'b'uilds, 'r'uns; 0: none.
 char worker() {
   static const char kind = [] {
     char line[4096] = {};
@@ -76,7 +75,7 @@ char worker() {
   }
 }
 
-/// What becomes of this process now, if it is its turn.
+/// Ends this process in the way that FAULT_WORKERS names, if it is the process's turn.
 void come_to_an_end(long turn) {
   const char* text = getenv("FAULT_WORKERS");
   const char* comma = text == nullptr ? nullptr : strchr(text, ',');

@@ -1,6 +1,6 @@
-// What a "cubin" of the fakes is: this header, and then a shared object for the CPU. For each
-// kernel the object has a `fake_kernel_<name>`, and one `fake_thread`. Kernels' own code includes
-// this.
+// A "cubin" of the fakes is an ImageHeader, and then a shared object for the CPU. The object has a
+// `fake_kernel_<name>` for each kernel, and one `fake_thread`. Kernels' own code includes this
+// file.
 #pragma once
 
 namespace fakes {
@@ -16,7 +16,7 @@ struct Index3 {
   unsigned x, y, z;
 };
 
-/// Where the running thread is, as the kernel's code sees it.
+/// `ThreadPlace` is the place of the running thread as the kernel's code sees it.
 struct ThreadPlace {
   Index3 threadIdx, blockIdx, blockDim, gridDim;
   void (*barrier)(int line);

@@ -87,7 +87,7 @@ std::string as_cpp(const std::string& source, const std::vector<Kernel>& kernels
   return with_emulated_ptx(text);
 }
 
-// What a CPU cannot be made to do by a few macros.
+// Returns an error for each construct in `text` that a few macros cannot emulate on a CPU.
 std::string not_emulated(const std::string& text) {
   const std::pair<const char*, const char*> kForms[] = {
       {R"(\basm\b)", "inline PTX"},

@@ -1,5 +1,5 @@
 // label: cuda-fake
-// What warps do together, what is copied beside their work, and memory that a launch gives.
+// Checks the work of whole warps, copies beside a thread's work, and memory that a launch gives.
 #include <cmath>
 
 #include "codegen/cuda/nvrtc.h"
@@ -64,7 +64,7 @@ class FakePtx : public testing::Test {
     EXPECT_EQ(CU(cuModuleGetFunction)(&function, module_, name), 0) << name;
     return function;
   }
-  // By 32 threads, which are waited for; the first status that is an error.
+  // Launches 32 threads and waits for them. Returns the first status that is an error.
   int launch(CuFunction function, unsigned shared_bytes, int number = 0) {
     void* places[] = {&memory_, &number};
     const int status =

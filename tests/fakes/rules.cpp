@@ -162,5 +162,5 @@ void end_in(const Fate& fate, const std::string& line) {
 
 }  // namespace fakes
 
-// Of the fakes alone: reads the environment again and counts calls from the beginning.
+// Reads the environment again and counts calls from the beginning; only the fakes have this call.
 FAKE_EXPORT void fake_read_rules() { fakes::Rules::get().read(); }

@@ -1,5 +1,5 @@
-// What the environment asks of the fakes (README.md): what the devices are, which calls fail and
-// how, and where the log is.
+// The environment tells the fakes (README.md) what the devices are, which calls fail and how, and
+// where the log is.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ struct Settings {
   std::vector<std::string> lacks;
 };
 
-/// What becomes of a call.
+/// `Fate` is what becomes of a call.
 struct Fate {
   enum { kRuns, kFails, kHangs, kKills } kind = kRuns;
-  int status = 0;  // with which it fails
+  int status = 0;  // status of a call that fails
 };
 
 class Rules {
  public:
-  /// Those of this library, read when it was loaded.
+  /// Returns the rules of this library, which were read when it was loaded.
   static Rules& get();
 
   /// Reads the environment again and counts from the beginning.
@@ -36,7 +36,7 @@ class Rules {
   int arch(int device) const;
   /// Counts a call.
   Fate next(const std::string& function);
-  /// How many there were until now.
+  /// Returns how often the function was called until now.
   int64_t calls(const std::string& function) const;
 
   void log(const std::string& line) const;

@@ -1,4 +1,4 @@
-// What every broker promises, asked of each: of a server, where there is one, and of this process.
+// Checks what every broker promises: a server, if there is one, and the broker of this process.
 #include "fleet/broker.h"
 
 #include <filesystem>

@@ -31,10 +31,10 @@ double cost_of(const Candidate& candidate) {
   return 1e-6 * sum;
 }
 
-/// What a worker's measurer does, and what it has done.
+/// `Plan` says what a worker's measurer does, and counts what it has done.
 struct Plan {
-  int gone_after = -1;  // messages, and its device is gone
-  int stop_after = -1;  // candidates, and it is stopped
+  int gone_after = -1;  // messages after which the device is gone
+  int stop_after = -1;  // candidates after which the worker is stopped
   std::atomic<bool> stopped{false};
   std::atomic<int> messages{0}, candidates{0};
 };

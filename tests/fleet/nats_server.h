@@ -57,7 +57,7 @@ class NatsServer {
   int port() const { return port_; }
   std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
 
-  /// As the file says, or open to all; `access`: how to ask whether it is there.
+  /// Starts the server as the file says, or open to all; `access` says how to ask for the server.
   void start(const BrokerAccess& access, const std::string& configuration = "") {
     std::vector<std::string> words = {"nats-server", "-l", folder_ + "/server.log"};
     const std::vector<std::string> open = {

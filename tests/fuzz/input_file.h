@@ -21,7 +21,7 @@ inline const std::string& input_path() {
   return path.text;
 }
 
-/// That path, where the bytes are now.
+/// Writes `bytes` to the file input_path(), and returns the path.
 inline const std::string& file_of(std::string_view bytes) {
   std::ofstream(input_path(), std::ios::binary) << bytes;
   return input_path();

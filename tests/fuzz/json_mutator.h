@@ -1,4 +1,4 @@
-// For targets that read JSON: most mutations change a value of it and leave it JSON.
+// Mutates JSON for fuzz targets: most mutations change a value, and the text stays JSON.
 #pragma once
 
 #include <algorithm>

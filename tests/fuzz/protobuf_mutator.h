@@ -1,4 +1,4 @@
-// For targets that read a protobuf message: most mutations change a field of it.
+// Mutates a protobuf message for fuzz targets: most mutations change a field of the message.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -113,7 +113,7 @@ inline void mutate(google::protobuf::Message& root, Rng& rng) {
   }
 }
 
-/// As LLVMFuzzerCustomMutator() wants it; `and_then` may change more of the message.
+/// Mutates as LLVMFuzzerCustomMutator() has to; `and_then` may change more of the message.
 template <typename Message, typename Change>
 size_t mutate(uint8_t* data, size_t size, size_t most, unsigned seed, const Change& and_then) {
   Rng rng(seed);

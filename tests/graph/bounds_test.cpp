@@ -53,7 +53,7 @@ TEST(ValueBounds, MayBeKnownOnOneSide) {
   expect(bounds_of(model), 2, kInfinite);
 }
 
-// Of [-3, 5]: products of corners, and quotients of integers that are cut off.
+// With x in [-3, 5], products follow from the corners, and quotients of integers are cut off.
 TEST(ValueBounds, FollowArithmetic) {
   const auto of = [](const std::string& op, const std::string& other) {
     OnnxModel model = with_input();
@@ -73,7 +73,7 @@ TEST(ValueBounds, FollowArithmetic) {
   expect(bounds_of(model), -1, 2);
 }
 
-// What is moved has the bounds of what it is moved from, also beside other elements.
+// A moved value has the bounds of its source, also beside other elements.
 TEST(ValueBounds, GoThroughWhatMoves) {
   OnnxModel model = with_input();
   model.integers("axis", {0}).integers("four", {4}).integers("begin", {1});

@@ -1,4 +1,4 @@
-// What tables print, `--op` takes.
+// `--op` takes the names of tasks that tables print.
 #include "graph/group_name.h"
 
 #include <gtest/gtest.h>

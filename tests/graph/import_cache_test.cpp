@@ -107,7 +107,7 @@ TEST(ImportCache, ReadsAFileOnce) {
   const Partition alone = at(3, nullptr);
   const auto cache = std::make_shared<ImportCache>();
   const Partition first = at(2, cache);
-  // What the file becomes later does not matter.
+  // A later change of the file does not matter.
   ASSERT_TRUE(write_file(path, "no model").ok());
   const Partition second = at(3, cache);
   expect_equal(second, alone);

@@ -31,10 +31,10 @@ std::vector<WeightedTask> tasks_of(const char* network) {
 struct Row {
   int weight;
   const char* name;
-  double mflop;  // 0: the reference gives none, or that of Winograd
+  double mflop;  // 0: the reference gives no number, or Winograd's
 };
 
-// As Ansor extracts them of resnet_50.
+// `kResnet50` holds the tasks that Ansor extracts from resnet_50.
 constexpr Row kResnet50[] = {
     {1, "dense 1x2048 -> 1000 +bias", 4.10},
     {1, "global_avg_pool 1x7x7x2048", 0},
@@ -137,8 +137,8 @@ TEST(ExtractTasks, AgreesWithTensetInInceptionButForTheOrder) {
   EXPECT_EQ(found, expected);
 }
 
-// As TenSet's (10 tasks, weights 69), but a layer norm is one task of 13, there a mean and a
-// variance of 13 each, and attention is one of 6, there two products and a softmax.
+// TenSet has 10 tasks, weights 69. A layer norm is one task of 13 here; TenSet has a mean and a
+// variance of 13 each. Attention is one task of 6; TenSet has two products and a softmax.
 TEST(ExtractTasks, BertTinyDiffersFromTensetInItsLayerNormsAndAttention) {
   std::vector<std::pair<int, std::string>> found;
   for (const WeightedTask& t : tasks_of("bert_tiny")) found.emplace_back(t.weight, t.task.name);

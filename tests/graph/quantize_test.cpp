@@ -34,7 +34,7 @@ std::vector<ValueRange> ranges_of(const Graph& graph,
   return ranges;
 }
 
-// What the exported file holds.
+// Returns the quantized network as the exported file holds it.
 Graph quantized_file(const Graph& prepared, const std::vector<Tensor>& inputs) {
   const Result<std::vector<ValueId>> values = values_to_quantize(prepared);
   EXPECT_TRUE(values.ok());

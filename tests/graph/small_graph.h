@@ -73,7 +73,7 @@ struct Operand {
   }
 };
 
-/// What the graph gives for `inputs`; after the passes it has to give the same.
+/// Returns the graph's outputs for `inputs`; the graph after the passes must give the same.
 inline std::vector<Tensor> run_graph(const Graph& graph, const std::vector<Tensor>& inputs) {
   const Result<std::vector<Tensor>> direct = interpret_graph(graph, inputs);
   const Result<std::vector<Tensor>> passed = interpret_graph(run_graph_passes(graph), inputs);
@@ -82,7 +82,7 @@ inline std::vector<Tensor> run_graph(const Graph& graph, const std::vector<Tenso
   return *direct;
 }
 
-/// A network of one node with so many outputs, and what it is run on.
+/// `NodeCase` is a network of one node, and the inputs that the network runs on.
 struct NodeCase {
   Graph graph;
   std::vector<Tensor> inputs;

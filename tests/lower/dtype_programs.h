@@ -49,7 +49,7 @@ inline Tensor edge_values(DType dtype) {
       100,
       127.5,
       -0x1.03p-14,
-      // Of float64: what a first rounding to float32 would take to the middle of two halves.
+      // Rounded to float32 first, these float64 numbers lie midway between two narrower floats.
       0x1.002000001p0,
       -0x1.010000001p0,
       0x1.ffdfffffffp15,
@@ -76,7 +76,7 @@ inline Tensor edge_values(DType dtype) {
   return tensor;
 }
 
-/// Of a GPU, or of a CPU. The first argument is x.
+/// Returns a program of casts and operations for a GPU or for a CPU. The first argument is x.
 inline Program dtype_program(DType from, bool gpu) {
   ProgramBuilder b("casts_from_" + std::string(dtype_name(from)));
   const std::vector<int64_t> shape = {kDTypeValues};

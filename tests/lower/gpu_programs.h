@@ -10,7 +10,7 @@
 
 namespace pruner {
 
-/// What is wrong with a program.
+/// `Plant` is the mistake in a program.
 enum class Plant { kNothing, kNoBarrier, kPastGlobal, kPastShared, kDividedBarrier, kTwoBlocks };
 
 /// c = a * b by tiles: a block has `threads_m` x `threads_n` threads, a thread `vthreads` rows of

@@ -100,7 +100,7 @@ TEST(GpuProgram, WritesHalvesByWarps) {
   }
 }
 
-// As long as rows and longer, and no multiple of a vector.
+// The runs are as long as rows and longer, and no multiple of a vector.
 TEST(GpuProgram, FetchesInRuns) {
   for (const char* op : {"matmul 20 28 24",
                          "matmul 33 49 100 +bias",

@@ -31,7 +31,7 @@ int64_t value_at(const Expr& e, int64_t y, int64_t x) {
   return as_int(value) == nullptr ? -1 : *as_int(value);
 }
 
-// What guards_hold() says of the box of `spans` from (y, x) on.
+// Returns what guards_hold() says of the box of `spans` from (y, x) on.
 Expr holds(const Expr& body, int64_t y, int64_t x, const std::vector<int64_t>& spans) {
   return guards_hold(body, {{VarId{0}, {y, y + spans[0]}}, {VarId{1}, {x, x + spans[1]}}});
 }

@@ -56,7 +56,7 @@ TEST(Interpret, ChecksTheArguments) {
   EXPECT_ERROR(interpret(b.program, wrong), "argument 0 does not fit y");
 }
 
-// What the threads and blocks of a hand-written program compute, and what a plain loop does.
+// The threads and blocks of a hand-written program compute what a plain loop does.
 TEST(Interpret, RunsAllBlocksAndThreadsOfAGpu) {
   const Program matmul = gpu_matmul({});
   std::vector<Tensor> args = gpu_arguments(matmul);

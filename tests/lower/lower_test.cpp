@@ -95,8 +95,8 @@ TEST(Lower, KeepsSumsOfMovedReadersInsideTheirInputs) {
   for (int i = 0; i < 60; ++i) meaning.check(space, sample(space, rng));
 }
 
-// What no row of a tile sees is neither computed nor read. The last value is not a number here: a
-// product with it would not be, either, not even one by zero.
+// Elements that no row of a tile sees are neither computed nor read. The last value is NaN here: a
+// product of NaN would be NaN, even a product by zero.
 TEST(Lower, EndsLoopsWhereCausalAttentionHidesTheRest) {
   const Task task = operator_task("attention 1 2 120 128 16 causal=1");
   const Space space = make_space(task);
@@ -151,7 +151,7 @@ TEST(Lower, EndsTilesOfRowsWhereMaskedVectorsOfTheirReaderEnd) {
   EXPECT_GT(ended, 0);
 }
 
-// What a record of Ansor becomes in our space computes what its workload does.
+// The nearest candidate in our space to a record of Ansor computes what the record's workload does.
 TEST(Lower, NearestCandidatesOfRecordsComputeWhatTheDagDoes) {
   const auto dags = ansor::registered_workload(*parse_json(R"(["matmul_layer", 64, 64, 64])"));
   ASSERT_TRUE(dags.ok());

@@ -1,4 +1,4 @@
-// What a program must compute, for tests.
+// Checks that a program computes what it must, for tests.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@ struct RangeCase {
 
 class EveryRange : public testing::TestWithParam<RangeCase> {};
 
-// What a program is at each shape of its range computes what the DAG of that shape does.
+// The program of a range computes at each shape of the range what the DAG of that shape does.
 TEST_P(EveryRange, HasOneProgramThatComputesWhatEachShapeDoes) {
   const auto& [op, symbols] = GetParam();
   TaskRange task = task_range(op, symbols);

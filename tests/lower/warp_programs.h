@@ -13,7 +13,7 @@
 
 namespace pruner {
 
-/// What is wrong with a program.
+/// `WarpPlant` is the mistake in a program.
 enum class WarpPlant {
   kNothing,
   kNoWait,
@@ -146,7 +146,7 @@ class WarpMatmulWriter {
                                   : fetch_tile(b_s_, w_, slot, n0_, k0, g_.n, g_.k)});
   }
 
-  // What of a tile lies inside; 0 elsewhere.
+  // Fetches the part of a tile that lies inside the matrix; 0 elsewhere.
   Stmt fetch_tile(
       TensorId to, TensorId from, Expr slot, Expr row0, Expr col0, int64_t rows, int64_t cols) {
     const Buffer& tile = b_.program[to];
@@ -207,7 +207,7 @@ class WarpMatmulWriter {
             Expr k0) {
     const bool by_rows = g_.b_by_rows && from == b_s_;
     const Buffer& tile = b_.program[from];
-    // Where element k of a row (of the fragments) is in shared memory.
+    // `place` gives the place in shared memory of element k of a row (of the fragments).
     const auto place = [&](Expr row, Expr k) {
       const Expr y = by_rows ? k0 + k : first + row, x = by_rows ? first + row : k0 + k;
       return std::vector<Expr>{slot, y, swizzled(y, x, tile.shape[2], tile.dtype)};
@@ -270,8 +270,8 @@ struct NamedMatmul {
   WarpMatmul matmul;
 };
 
-/// For every instruction: fetched by copies where its devices have them, else by plain loads;
-/// fragments by matrices and element by element; b by rows where it can be.
+/// Returns products for every instruction, fetched by copies if its devices have copies, else by
+/// plain loads. Fragments are loaded by matrices and element by element, b by rows if possible.
 inline std::vector<NamedMatmul> warp_matmuls() {
   std::vector<NamedMatmul> all;
   for (const MmaInstruction& row : mma_instructions()) {
@@ -297,7 +297,7 @@ inline std::vector<NamedMatmul> warp_matmuls() {
   return all;
 }
 
-/// One whose blocks take 96 KiB of shared memory.
+/// Returns a product whose blocks take 96 KiB of shared memory.
 inline WarpMatmul large_warp_matmul() {
   return {.instruction =
               find_mma_instruction("m16n8k16", DType::kFloat16, DType::kFloat16, DType::kFloat32),

@@ -129,7 +129,7 @@ TEST_F(KernelCheckTest, LooksAtEachRun) {
   EXPECT_EQ(kernel.check.find_wrong_again(), std::nullopt) << "the others were right";
 }
 
-// Of an integer every pattern is a value, the first filling's too: -1.
+// Every bit pattern is a value of an integer, also the pattern of the first filling: -1.
 TEST_F(KernelCheckTest, FindsAnIntegerThatIsNeverWritten) {
   set_integers();
   const int64_t element = unseen();

@@ -30,7 +30,7 @@ std::unique_ptr<LocalMeasurer> make_measurer(const std::function<bool()>& stop =
 
 Candidate candidate(TestBuild build) { return {SketchId{0}, {build}}; }
 
-// What can be read of a file of a process, which may end meanwhile.
+// Returns what can be read of a file of a process, which may end meanwhile.
 std::string contents(const std::filesystem::path& path) {
   std::ostringstream text;
   text << std::ifstream(path, std::ios::binary).rdbuf();

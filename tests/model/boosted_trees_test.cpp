@@ -88,8 +88,8 @@ TEST(BoostedTrees, StopWhenTheyMeetWhatTheyAreTrainedOnNoBetter) {
   EXPECT_EQ(*BoostedTrees::fit(samples, {.boosting = patient})->rounds(), rounds + 60);
 }
 
-// Of two equal programs the n-th tree leaves an error of 0.5 q^n, q = 1 - 0.2 * 2 / (2 + 1), whose
-// six decimals are 0 from 97 trees on.
+// The n-th tree leaves an error of 0.5 q^n on two equal programs, q = 1 - 0.2 * 2 / (2 + 1). The
+// first six decimals of the error are 0 from 97 trees on.
 TEST(BoostedTrees, ReadSixDecimalsOfTheirError) {
   std::vector<TrainingSample> samples(2);
   for (TrainingSample& sample : samples) {

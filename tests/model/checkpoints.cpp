@@ -9,7 +9,7 @@
 namespace pruner {
 namespace {
 
-/// What the published networks have of a tensor.
+/// Returns the shape that a tensor has in the published networks.
 std::vector<int64_t> published_shape(const WeightSpec& spec) {
   std::vector<int64_t> shape = spec.shape;
   if (shape.back() == kRowFeatures) shape.back() = kPublishedRowFeatures;

@@ -101,7 +101,7 @@ TEST(LearnedModel, TreesAsPublishedScoreAtRandomAtFirst) {
   EXPECT_EQ(made("xgb", loaded)->predict(programs), model->predict(programs));
 }
 
-// From 100 samples on the trees score, and they are trained again when there is a fifth more.
+// The trees score from 100 samples on, and are trained again when a fifth more samples are there.
 TEST(LearnedModel, TreesOfMetaScheduleScoreFrom100SamplesOn) {
   const std::vector<TrainingSample> samples = synthetic_samples(2, 100, 1);
   const std::vector<ProgramFeatures> programs = features_of(samples);

@@ -38,7 +38,7 @@ TEST(TaskMetrics, AgreeWithTheGoldenNumbers) {
 }
 
 TEST(TaskMetrics, LookAtTheBestScores) {
-  // By score: 0.5, 0.25, 1, 0.8, 0.2, 0.1.
+  // The labels by falling score are 0.5, 0.25, 0.8, 1, 0.2, 0.1.
   const TaskMetrics task = metrics_of({3, 5, 6, 4, 2, 1}, {1, 0.25f, 0.5f, 0.8f, 0.2f, 0.1f});
   EXPECT_NEAR(task.peak[0], 0.5, 1e-12);
   EXPECT_NEAR(task.peak[1], (0.5 + 0.5 + 0.8 + 1 + 1) / 5, 1e-7);
@@ -68,7 +68,7 @@ TEST(TaskMetrics, KnowWhatARandomOrderGives) {
   EXPECT_NEAR(task.random_peak[0], (0.2 + 1 + 0.5) / 3, 1e-7);
   EXPECT_NEAR(task.random_top[0], (0.2 + 1 + 0.5) / 3, 1e-7);
   EXPECT_NEAR(task.random_top_s[0], (10 + 2 + 4) / 3.0, 1e-6);
-  // Of two draws the best is 1, 1 and 0.5; of three it is 1.
+  // The best label of two draws is 1, 1 or 0.5; the best of three draws is 1.
   EXPECT_NEAR(task.random_peak[1], (1.7 / 3 + 2.5 / 3 + 1) / 3, 1e-7);
   EXPECT_NEAR(task.random_top[1], 1, 1e-12);
 }
@@ -92,7 +92,7 @@ TEST(Metrics, WeighTasksByTheirProgramsButTopK) {
 }
 
 TEST(TaskMetrics, TakeTheKthBestOfThoseKept) {
-  // Kept are those of 4, 8 and 2.5 s.
+  // The programs of 4, 8 and 2.5 s are kept.
   const std::vector<float> labels = {1, 0.25f, 0.5f, 0.8f, 0.2f, 0.1f};
   const std::vector<double> latencies_s = latencies_of(labels);
   const TaskMetrics task =
@@ -100,7 +100,7 @@ TEST(TaskMetrics, TakeTheKthBestOfThoseKept) {
   EXPECT_EQ(task.kept, 3);
   EXPECT_NEAR(task.best_k_s[0], 2.5, 1e-6);
   EXPECT_EQ(task.best_k_s[1], 8) << "of fewer than five the last";
-  // Of three programs two at random: the better one, and the other.
+  // Two random programs of three are kept: the better program comes first, then the other.
   const std::vector<float> three = {0.2f, 1, 0.5f};
   const TaskMetrics two = task_metrics(std::vector<float>{0, 0, 0}, three, latencies_of(three), 2);
   EXPECT_NEAR(two.random_best_k[0], (1 + 1 + 0.5) / 3, 1e-7);
@@ -138,7 +138,7 @@ TEST(Metrics, TakeBestKOfTasksThatHaveMorePrograms) {
   EXPECT_NEAR(metrics.pooled.best_k[0], 0.5, 1e-12);
 }
 
-// Of four programs two scores are the same, and two times.
+// Two of the four scores are equal, and so are two of the four times.
 TEST(Metrics, PairsThatAreAlikeAreNone) {
   const PairCount count =
       count_pairs(std::vector<float>{4, 3, 3, 1}, std::vector{1.0, 2.0, 5.0, 2.0});

@@ -49,7 +49,7 @@ TEST(LambdaRank, StaysFiniteWhereItClamps) {
   EXPECT_EQ(lambda_rank({}, {}).loss, 0);
 }
 
-// By hand: a weight of (16 - 1) / 8 times log 2, and squares of 2 beside the mean.
+// The expected loss has a weight of (16 - 1) / 8 times log 2, and squares of 2 beside the mean.
 TEST(PairLoss, IsThatOfItsPairAndItsSquares) {
   const float scores[] = {0, 0}, labels[] = {1, 0};
   const RankingLoss found = pair_loss(scores, labels);

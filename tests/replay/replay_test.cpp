@@ -147,7 +147,7 @@ Scores scores_of(const Task& task,
   return scores;
 }
 
-/// What the layers make of a task's candidates: a line of the golden file.
+/// `Replay` makes a line of the golden file: what the layers make of a task's candidates.
 class Replay {
  public:
   Replay(const Task& task, const std::string& target, const std::string& op)

@@ -75,7 +75,7 @@ bool sides_part(const Label& a, const Label& b) {
   return false;
 }
 
-/// What is wrong with a plot's labels: two overlap, or one leaves the picture. Empty: nothing.
+/// Returns the fault of a plot's labels: two overlap, or one leaves the picture. Empty: no fault.
 std::string fault_of(const std::string& svg) {
   std::smatch size;
   if (!std::regex_search(svg, size, std::regex("width=\"(\\d+)\" height=\"(\\d+)\"")))

@@ -1,4 +1,4 @@
-// What tests ask of trace events.
+// Checks on trace events, for tests.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ inline std::vector<Json> spans_of(const Json& trace) {
   return spans;
 }
 
-/// What is wrong with a trace: a span ends before it begins, or two of a track overlap and neither
-/// lies within the other. Empty: nothing.
+/// Returns the fault of a trace: a span ends before it begins, or two spans of a track overlap and
+/// neither lies within the other. Empty: no fault.
 inline std::string trace_fault(const Json& trace) {
   constexpr double kRounding = 1e-3;  // microseconds
   std::map<int, std::vector<Json>> tracks;

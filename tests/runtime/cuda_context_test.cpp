@@ -16,7 +16,7 @@ Artifact row_sums() {
   return *compile(gpu_row_sums(4, 64, 32), *parse_target("cuda --arch=sm_80", 0), "kernel");
 }
 
-/// What measuring does of a device, from its list to the time of a program.
+/// Does with a device what measuring does, from the list of devices to the time of a program.
 Result<double> measure(const Artifact& artifact) {
   TRY_ASSIGN(const auto devices, list_gpus(Backend::kCuda));
   TRY_ASSIGN(const auto context, GpuContext::open(Backend::kCuda, 0));

@@ -47,7 +47,7 @@ TEST(FakeCudaWarps, AreRefusedWithBothSizesByTheDriver) {
   EXPECT_EQ(cuda.end(), "");
 }
 
-// What is not there yet is no number on the fake device, and a matrix of them none either.
+// Data that are still on their way are NaN on the fake device; a product of such data is NaN, too.
 TEST(FakeCudaWarps, ReadNothingBeforeItIsWaitedFor) {
   const FakeCuda cuda;
   for (const WarpPlant plant : {WarpPlant::kNoWait, WarpPlant::kNoCommit}) {

@@ -74,7 +74,7 @@ void run_on_device(const Program& program) {
   ASSERT_TRUE((*loaded)->run(1).ok());
 }
 
-// What runs on the simulated device, in a process of its own: the environment says what.
+// Runs the programs that the environment names on the simulated device, in a process of its own.
 TEST(OclgrindChild, RunsWhatItIsTold) {
   const char* name = std::getenv(kProgramVariable);
   if (name == nullptr) GTEST_SKIP() << "started by the other tests";
@@ -93,7 +93,7 @@ class OclgrindTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // What oclgrind has to say of a program.
+  // Returns oclgrind's reports on a program.
   std::string reports(const std::string& program) {
     const std::string log = folder_ + "/reports.log";
     std::filesystem::remove(log);

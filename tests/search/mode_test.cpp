@@ -66,7 +66,7 @@ TEST(FindPolicy, ListsThePolicies) {
   EXPECT_ERROR(find_policy("halide"), "policy halide is unknown; use pruner or ansor");
 }
 
-// What a machine takes: a fixed share beside the draft's time, which the draft cannot know.
+// Returns a machine's time: the draft's time times a fixed factor, which the draft cannot know.
 double machine_s(const Task& task, const Space& space, const Candidate& candidate) {
   const float score = make_draft_model()->predict(task, space, {&candidate, 1})[0];
   return (1 + static_cast<double>(CandidateHash{}(candidate) % 1000) / 100) / score;
@@ -151,7 +151,7 @@ TEST(Policies, HaveAPublishedFormWithThePapersConstants) {
   EXPECT_EQ(ansor.eps_greedy, 0.05);
 }
 
-// What is calibrated, stacked or ours is not in a published search.
+// A published search has no calibrated draft, no stacked model and no part of ours.
 TEST(MakeModels, LeaveTheDraftAsItIsWherePublished) {
   const Task task = operator_task("matmul 128 256 128 +bias");
   const Space space = make_space(task);

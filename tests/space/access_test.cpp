@@ -50,7 +50,7 @@ TEST(ReadsAtOwnPlaces, HoldsForTheDataOfAWindow) {
   EXPECT_EQ(at_own_places("matmul 8 8 8"), (std::vector<bool>{false, false}));
 }
 
-// Which branch is taken is known when the code is made: one of them is paid for.
+// The branch that is taken is known when the code is made: only one branch is paid for.
 TEST(BodyOperations, OfAChainOfChoicesAreTheAverageOfItsBranches) {
   const Expr i = make_var(VarId{0}, "i"), x = load(TensorId{0}, {i}, DType::kFloat32);
   const auto is = [&](int64_t value) { return binary(BinaryOp::kEq, i, Expr(value)); };

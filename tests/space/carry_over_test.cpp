@@ -39,7 +39,7 @@ TEST(CarryOver, FindsNoPlaceForTilesLongerThanTheirAxis) {
   EXPECT_FALSE(carry_over(from, candidate, to));
 }
 
-// As few tiles as the factors allow, but two, which reach the end and do little twice.
+// Tiles are as few as the factors allow, at least two, reach the end and do little twice.
 TEST(EvenIterations, CoverAnyExtentWithLittleLeftOver) {
   for (const std::vector<int64_t>& factors : {std::vector<int64_t>{6}, {2, 3}, {5, 4}, {26}}) {
     for (const bool whole : {false, true}) {

@@ -25,7 +25,7 @@ const MmaInstruction& row_of(std::string_view shape, DType a, DType sum) {
   return *find_mma_instruction(shape, a, a, sum);
 }
 
-// As the PTX manual's tables of fragments have them.
+// The cells are those of the PTX manual's tables of fragments.
 TEST(Fragment, IsAsTheManualHasIt) {
   const MmaInstruction& half = row_of("m16n8k16", DType::kFloat16, DType::kFloat32);
   expect_cells(half.a_fragment(),

@@ -159,7 +159,7 @@ TEST(MetaScheduleSpace, TilesDivideTheirAxesAndAnnotationsAreItsOwn) {
         for (const NestLoop& loop : stage.loops) {
           EXPECT_LT(loop.clamp, 0) << op;
           EXPECT_FALSE(loop.ragged) << op;
-          // Of the innermost S.
+          // Unrolled loops are of the innermost S.
           const bool innermost = loop.kind == LoopKind::kUnroll;
           EXPECT_LE(innermost ? loop.extent * loop.step : 0, 64);
         }
@@ -213,7 +213,7 @@ TEST(MetaScheduleSpace, IsLeftByAnyOtherValue) {
   EXPECT_FALSE(contains_with(".vectors", 8)) << "128 elements are more than 64";
 }
 
-// What is not tiled has one vector of up to 64 elements and plain loops around it.
+// An operator that is not tiled has one vector of up to 64 elements and plain loops around it.
 TEST(MetaScheduleSpace, DoesNotTileAPooling) {
   const Task task = operator_task("max_pool2d 1 64 28 28 3 3 stride=2 padding=1");
   const Space space = make_space(task);

@@ -71,8 +71,8 @@ TEST_P(NestOfEveryOperator, NestsPrintTheSameWhenMadeAgain) {
 
 INSTANTIATE_TEST_SUITE_P(Nest, NestOfEveryOperator, testing::ValuesIn(kSmallOperators));
 
-// Where no operand is packed in whole blocks, a root's tiles that fit the vector axis stay inside
-// it.
+// If no operand is packed in whole blocks, a root's tiles that fit the vector axis stay inside the
+// axis.
 TEST_P(NestOfEveryOperator, OverlappingTilesAreFullAlongTheVectorAxisToo) {
   const Task task = operator_task(GetParam());
   const Space space = make_space(task);

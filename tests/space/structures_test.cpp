@@ -16,7 +16,7 @@ TEST(Structures, AreWrittenAsAnsorWritesThem) {
   }
 }
 
-// Where a structure accumulates and fetches are levels of it, and no level is beyond the most.
+// A structure accumulates and fetches at levels of its own, and no level is beyond the most.
 TEST(Structures, StageWithinTheirLevels) {
   for (const StructureRule& rule : kStructureRules) {
     const LoopStructure& structure = *rule.structure;

@@ -262,7 +262,7 @@ TEST(DeviceFiles, EachReadsAndSaysWhereItIsFrom) {
     EXPECT_GT(target->source.size(), 20u) << name;
     const Json json = *parse_json(file.text);
     EXPECT_EQ(json["name"], name);
-    // What is written reads as the same device.
+    // The written JSON reads as the same device.
     const Json written = target_to_json(*target);
     const Result<Target> again = target_from_json(written);
     ASSERT_TRUE(again.ok()) << again.error().message();

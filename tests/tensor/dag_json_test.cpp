@@ -151,9 +151,9 @@ TEST_F(TenSetTasks, AllParseAndPrintAsTheyWere) {
 }
 
 TEST_F(TenSetTasks, HaveTheFlopsOfThePublishedTable) {
-  // Of Ansor's tasks of resnet_50: 8 and 13 are Winograd with m = 4 here, by its formula; the
-  // average pool (1), which the reference cannot count, is left out; 3 and 18 are direct on this
-  // target.
+  // The table has Ansor's tasks of resnet_50. Tasks 8 and 13 are Winograd with m = 4 here, by its
+  // formula. The average pool (1), which the reference cannot count, is left out; 3 and 18 are
+  // direct on this target.
   const std::map<int, double> table = {
       {0, 4.10},    {2, 103.06},  {3, 231.26},  {4, 102.81},  {5, 231.26},  {6, 205.72},
       {7, 103.36},  {9, 102.86},  {10, 231.31}, {11, 205.92}, {12, 103.96}, {14, 102.96},

@@ -19,7 +19,7 @@ TEST(OperationCounts, TellsFloatsFromIndices) {
   EXPECT_EQ(counts.float_operations(), 3);
 }
 
-// As the reference has it: a guarded read is a call.
+// The reference counts a guarded read as a call, too.
 TEST(OperationCounts, AGuardIsACallAndItsConditionIntegers) {
   const Expr read = load(TensorId{0}, {iterator(0)}, DType::kFloat32);
   const Expr inside = iterator(0) >= Expr(1) && iterator(0) < Expr(9);

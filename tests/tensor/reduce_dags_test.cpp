@@ -10,7 +10,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-// What add(builder, x) gives for x = `values` of `shape`.
+// Returns add(builder, x) for x = `values` of `shape`.
 template <typename Add>
 Tensor result(const std::vector<int64_t>& shape, const Values& values, Add add) {
   DagBuilder b;
@@ -80,7 +80,7 @@ TEST(ArgReduceDag, StaysInARowOfInfinitiesOrNan) {
   EXPECT_EQ(arg(true, true), (Values{1, 1, 1, 1}));
 }
 
-// What add(builder, x) gives for `n` equal numbers of a narrow float, and its type.
+// Returns add(builder, x) for `n` numbers of a narrow float, `value` + 1 and `value` - 1 in turn.
 template <typename Add>
 Tensor of_narrow(DType dtype, int64_t n, double value, Add add) {
   DagBuilder b;

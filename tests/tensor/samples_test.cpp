@@ -68,7 +68,7 @@ TEST(RandomInputs, StayFromZeroUnderADivision) {
   EXPECT_LT(range_of(random_inputs(operator_dag("softmax 10 100"), rng)[0]).first, 0);
 }
 
-// What is put into `function`, and into a square root where `rooted`.
+// Returns the range of the input of `function`, which also goes into a square root if `rooted`.
 std::pair<double, double> range_under(Intrinsic function, bool rooted) {
   DagBuilder b;
   const StageId x = b.placeholder("x", {1000});

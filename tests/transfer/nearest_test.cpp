@@ -63,7 +63,7 @@ TEST(NearestSchedules, AreAdaptedFromTheNearestOfTheClass) {
   EXPECT_EQ(space[found->candidate.sketch].name, near.space[near.candidate.sketch].name);
 }
 
-// Of a machine without tiles, for one whose default schedule uses them.
+// The record's machine has no tiles; the default schedule of the other machine uses tiles.
 TEST(NearestSchedules, SayNothingOfInstructionsThatTheirMachineLacks) {
   const std::string op = "dense 64 256 256 bits=16 exponent=8";
   Tuned plain = tuned(op, 1);

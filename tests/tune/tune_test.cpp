@@ -129,7 +129,7 @@ TEST_F(TunerTest, OffersATaskTheBestOfItsOtherShapes) {
   EXPECT_EQ(tuned[0].other_shapes, std::vector<size_t>{2});
   EXPECT_EQ(tuned[2].other_shapes, std::vector<size_t>{0});
   EXPECT_TRUE(tuned[1].other_shapes.empty());
-  // Of the last round of one of them, what the other had as its best then was tried.
+  // Task 2 tried what is nearest to the best of task 0, unless the last round was of task 0.
   const Candidate best = tuned[0].history.best(1)[0].candidate;
   const std::optional<Candidate> near = nearest_like(tuned[0].space, best, tuned[2].space);
   ASSERT_TRUE(near);
@@ -205,8 +205,8 @@ TEST_F(TunerTest, SearchesAheadOfOneTaskInTurns) {
   EXPECT_EQ(tuner->trials(), 45);
 }
 
-// Where workers measure several batches at once they are of one task, too, and none has what
-// another has.
+// Several batches that workers measure at once may be of one task, too, and no batch has a
+// candidate of another batch.
 TEST_F(TunerTest, SearchesAheadOfOneTaskForSeveralWorkers) {
   options.search_ahead = true;
   options.trials = 85;

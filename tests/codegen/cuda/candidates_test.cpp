@@ -86,8 +86,8 @@ TEST_F(CudaWarpCandidates, Compile) {
   EXPECT_LE(spilled, 0.05 * compiled);
 }
 
-// What a transform reads of a tile, and all that it makes of it, is in registers, of which the
-// analysis knows how many.
+// The elements that a transform reads of a tile, and all that it makes of them, are in registers.
+// The analysis knows how many registers these are.
 TEST_F(CudaWinograd, KeepsTilesInRegisters) {
   for (const char* op : kWinogradOperators) {
     for (const char* form : {"winograd-2x2", "winograd-4x4"}) {
@@ -109,7 +109,7 @@ TEST_F(CudaWinograd, KeepsTilesInRegisters) {
           if (plan.structure != &kThreadTransform) continue;
           ++transforms;
           EXPECT_EQ((*kernels)[k].stack_bytes, 0);
-          // What is known of a small image takes fewer.
+          // A kernel takes fewer registers if more is known, as of a small image.
           EXPECT_LE((*kernels)[k].registers, draft.kernels[k].registers + 8);
         }
         EXPECT_EQ(transforms, 2);

@@ -1,4 +1,4 @@
-// For tests that compile CUDA C by the toolkit's NVRTC.
+// A fixture for tests that compile CUDA C by the toolkit's NVRTC.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace pruner {
 
-/// Skips, saying so, where there is none; cubins are kept apart from the user's.
+/// Skips a test, saying so, if there is no NVRTC; keeps cubins apart from the user's.
 class WithNvrtc : public testing::Test {
  protected:
   void SetUp() override {

@@ -27,7 +27,7 @@ class ChildProcess {
 /// The number that an environment variable has.
 int64_t number_of(const char* variable, int64_t otherwise);
 
-/// Where the files of modules are made: a fifth of the time goes to making them on a disk.
+/// Returns the folder in which modules are made: on a disk, making files takes a fifth of the time.
 std::string folder_of_files();
 
 }  // namespace pruner

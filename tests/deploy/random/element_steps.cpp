@@ -43,7 +43,7 @@ bool unary(GraphMaker& m) {
                                                     "Selu",
                                                     "Atan",
                                                     "Asinh"});
-      // Where a sum of exact numbers is about zero, it has the error of its terms.
+      // A sum of exact numbers that is about zero has the error of its terms.
       const bool adds = std::string_view(op).starts_with("Hard");
       return m.one(op, {x}, adds ? Kind::kSmooth : Kind::kValues);
     }

@@ -16,7 +16,7 @@ using Ids = std::vector<ValueId>;
 
 inline constexpr int64_t kMostElements = 4000;  // bound on one tensor
 
-/// What is known of a value beside its type.
+/// `Facts` is what is known of a value beside its type.
 struct Facts {
   bool exact = true;   // every schedule computes the value bit for bit
   bool whole = false;  // the elements are whole numbers, whose sums are exact

@@ -150,7 +150,7 @@ bool bit_shift(GraphMaker& m) {
   return m.one("BitShift", {x, amount}, Kind::kChooses, {{"direction", direction}});
 }
 
-// What is found is an output of the network: no operator may read it.
+// The tensors of what is found are outputs of the network: no operator may read them.
 bool found(GraphMaker& m) {
   const ValueId x = m.pick([&](ValueId id) { return m.facts(id).exact; }, m.shape(2));
   if (!m.facts(x).exact) return false;

@@ -366,7 +366,7 @@ void ChainMaker::elementwise() {
   }
 }
 
-// What each place adds: its number, by the length or not.
+// Adds to each place its number, divided by the length or not, or the sine of that number.
 void ChainMaker::positions() {
   const std::string size = simple("Squeeze", {length(), integers({0})});
   const std::string range = simple("Range", {integer(0), size, integer(1)});

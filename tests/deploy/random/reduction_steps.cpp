@@ -93,7 +93,7 @@ bool other_norm(GraphMaker& m) {
   if (!m.real(x) || m.rank(x) < 3) return false;
   switch (m.rng().below(4)) {
     case 0:
-      // Where all are about zero, what rounding leaves of them is the whole result.
+      // If all elements are about zero, their rounding errors are the whole result.
       return m.one("LpNormalization",
                    {x},
                    m.facts(x).exact ? Kind::kSmooth : Kind::kChooses,

@@ -109,7 +109,7 @@ inline constexpr StepRow kSteps[] = {
     {3, gated_product},
 };
 
-// What several steps share.
+// The functions below are shared by several steps.
 
 /// Appends what is fused behind a contraction, at times: a bias, a Relu. Returns the last value.
 ValueId epilogue(GraphMaker& m, ValueId x, size_t channel_axis);

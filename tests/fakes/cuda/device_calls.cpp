@@ -18,7 +18,7 @@ struct DeviceRow {
   int l2_bytes;
 };
 
-// As of V100, T4, A100, A10G, L4 and H100.
+// `kDevices` has the numbers of V100, T4, A100, A10G, L4 and H100.
 constexpr DeviceRow kDevices[] = {
     {70, 80, 2048, 32, 98304, 98304, 6 << 20},
     {75, 40, 1024, 16, 65536, 65536, 4 << 20},
@@ -40,7 +40,7 @@ const DeviceRow& row_of(CuDevice device) {
 
 bool is_device(CuDevice device) { return device >= 0 && device < Rules::get().settings().devices; }
 
-// By the numbers of CUdevice_attribute; -1: the fake does not say.
+// Returns an attribute by its number in CUdevice_attribute; -1: the fake does not say.
 int attribute_of(CuDevice device, int attribute) {
   const DeviceRow& row = row_of(device);
   switch (attribute) {

@@ -84,8 +84,8 @@ CuStatus cuGraphLaunch(CuGraphExec exec, CuStream stream);
 CuStatus cuGraphExecDestroy(CuGraphExec exec);
 CuStatus cuGraphDestroy(CuGraph graph);
 
-/// Of the fake alone: reads the environment again and forgets all there was, as if the process had
-/// just begun. Returns how many violations there were, leaks with them.
+/// Reads the environment again and forgets all there was, as if the process had just begun. Only
+/// the fake has this call. Returns the number of violations, leaks included.
 int fake_cuda_restart();
 
 }  // extern "C"

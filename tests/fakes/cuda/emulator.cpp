@@ -21,12 +21,12 @@ constexpr size_t kStackBytes = 256 << 10, kGuardBytes = 4096, kSignalStackBytes 
 // Saved registers, as the compiler's own setjmp() has them: it asks the system for nothing.
 using Place = void* [5];
 
-// Of its own, as compilers demand: not where the place was set.
+// The jump has a function of its own: compilers forbid it in the function that set the place.
 [[noreturn]] __attribute__((noinline)) void jump(void** place) { __builtin_longjmp(place, 1); }
 
 enum class State { kReady, kInWarp, kAtBarrier, kEnded };
 
-// What a thread copies beside its work.
+// `Copy` is what a thread copies beside its work.
 struct Copy {
   void* to;
   const void* from;

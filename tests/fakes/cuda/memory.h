@@ -23,7 +23,7 @@ class DeviceMemory {
   bool holds(uint64_t address, size_t bytes) const;
   /// "8 bytes after an allocation of 4096 bytes"
   std::string describe(uint64_t address) const;
-  /// What was written around allocations, described, and mended; empty: nothing.
+  /// Describes what was written around allocations, and mends it; empty: nothing.
   std::string find_damage();
   /// Makes the memory the device's to read and write, or forbids it again.
   void open(bool readable);

@@ -53,7 +53,7 @@ FAKE_EXPORT CuStatus cuMemAlloc_v2(CuDevicePtr* address, size_t bytes) {
       bytes);
 }
 
-// As CUDA's does, it waits for the device.
+// Waits for the device, as CUDA's cuMemFree does.
 FAKE_EXPORT CuStatus cuMemFree_v2(CuDevicePtr address) {
   return call(
       __func__,

@@ -138,13 +138,13 @@ struct Driver {
 
 int this_thread();
 
-/// Of a block, where a function asks for it.
+/// Returns the most bytes of shared memory of a block, which a function has to ask for.
 int most_shared_bytes(int device);
 
 /// Notes a violation and gives `status`.
 int violation(const std::string& what, int status);
 
-/// What a call needs. A call that releases does so even where a rule makes it fail.
+/// `Needs` is what a call needs. A call that releases does so even if a rule makes the call fail.
 enum class Needs { kNothing, kInit, kContext, kContextToRelease, kInitToRelease };
 
 bool is_sticky(int status);

@@ -15,7 +15,7 @@ int no_graph() { return violation("no such graph", kInvalidHandle); }
 
 enum : unsigned { kNonBlocking = 1, kBlockingSync = 1, kDisableTiming = 2, kInterprocess = 4 };
 
-// What a record does when its turn comes, unless the event was recorded again, or destroyed.
+// Returns what a record does when its turn comes, unless the event was recorded again or destroyed.
 Operation recording(CuEvent handle, int64_t record) {
   return {"cuEventRecord", [=](Context& context) {
             Event* const event = context.events.find(handle);
@@ -43,7 +43,7 @@ FAKE_EXPORT CuStatus cuStreamCreate(CuStream* stream, unsigned flags) {
       flags);
 }
 
-// What is in it will still be done.
+// The work in the stream will still be done.
 FAKE_EXPORT CuStatus cuStreamDestroy_v2(CuStream handle) {
   return call(
       __func__,

@@ -110,7 +110,7 @@ TEST(Attention, SaysWhatDoesNotFit) {
             "16 (bfloat16)");
 }
 
-// As networks/transformer.cpp writes it.
+// This is the plain form of attention that networks/transformer.cpp writes.
 TEST(Attention, IsOneKernelWhereItIsPlain) {
   NetworkBuilder b("attention");
   std::vector<ValueId> ids;

@@ -27,7 +27,7 @@ TEST(MoE, MixesTheExpertsThatARouterRatesHighest) {
   expect_near(run({x, rates, experts.one, kNone, experts.two}, attributes),
               floats({2, 1}, {0.25 * 1 + 0.75 * 10, 2 * (0.5 + 50)}));
   attributes["k"] = int64_t{1};
-  // Of equal rates the last expert's counts.
+  // If two rates are equal, the last expert counts.
   expect_near(run({x, rates, experts.one, kNone, experts.two}, attributes),
               floats({2, 1}, {7.5, 100}));
   attributes["normalize_routing_weights"] = int64_t{1};

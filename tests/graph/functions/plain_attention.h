@@ -7,7 +7,7 @@
 
 namespace pruner {
 
-/// What is done to the score of a query and a key: (batch, head, query, key, score) -> score.
+/// `ScoreRule` changes the score of a query and a key: (batch, head, query, key, score) -> score.
 using ScoreRule = std::function<double(int64_t, int64_t, int64_t, int64_t, double)>;
 
 inline constexpr double kHidden = -std::numeric_limits<double>::infinity();

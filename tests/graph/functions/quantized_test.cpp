@@ -82,7 +82,7 @@ TEST(QLinearConcat, QuantizesEachPartAnew) {
             "node \"it\": takes 2 inputs and 3 for each part, found 6");
 }
 
-// Of 0 and log(3): a fourth and three fourths.
+// The softmax of 0 and log(3) is a fourth and three fourths.
 TEST(QLinearSoftmax, IsInStepsOfTheResult) {
   EXPECT_EQ(
       values_of(
@@ -92,7 +92,7 @@ TEST(QLinearSoftmax, IsInStepsOfTheResult) {
       (V{65, 193}));
 }
 
-// What is chosen is rounded to steps of the result: 2 and 8 of 0.5 beside 3 and 5 of 1.
+// The chosen elements are rounded to steps of the result: 2 and 8 in steps of 0.5, 3 and 5 of 1.
 TEST(QLinearWhere, QuantizesBothAnew) {
   EXPECT_EQ(values_of(run("QLinearWhere",
                           {integers({2}, {1, 0}, DType::kBool),

@@ -15,7 +15,7 @@ Operand number(double value, DType dtype = DType::kInt64) {
   return Operand::weight(std::move(tensor));
 }
 
-// By the definition, of the rows of [rows, points, parts]; points that lack are 0.
+// Transforms the rows of x, [rows, points, parts], by the definition; missing points are 0.
 Tensor transformed(const Tensor& x, int64_t length, bool inverse) {
   const int64_t rows = x.shape()[0], points = x.shape()[1], parts = x.shape()[2];
   Tensor y(DType::kFloat32, {rows, length, 2});

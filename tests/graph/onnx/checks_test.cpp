@@ -18,7 +18,7 @@ OnnxModel relu_model(int64_t opset = 13) {
   return model;
 }
 
-// What an import writes to the log.
+// Returns what an import writes to the log.
 std::string warnings(const OnnxModel& model, const NetworkOptions& options = {}) {
   std::ostringstream text;
   const auto before = spdlog::default_logger();

@@ -156,7 +156,7 @@ TEST(ImportOnnx, RefusesTypesThatItDoesNotHold) {
                "input \"x\" has the element type STRING; supported are FLOAT, FLOAT16, INT64");
 }
 
-// As input, constant and output, and cast both ways.
+// Each type is an input's, a constant's and an output's, and is cast both ways.
 TEST(ImportOnnx, HoldsEveryElementType) {
   for (const DTypeRow& row : kDTypes) {
     SCOPED_TRACE(row.name);
@@ -236,7 +236,7 @@ TEST(ImportOnnx, ConstantsAreViewsOfTheModel) {
             (std::vector<double>{2, 3, 4, 5}));
 }
 
-// As LLaVA puts features of images in the place of tokens: shapes do not fit, for a reason.
+// LLaVA puts image features in the place of tokens like this; the error says why shapes do not fit.
 TEST(ImportOnnx, SaysThatTheDataDecideAnExtent) {
   OnnxModel model;
   model.input("mask", {6}, onnx::TensorProto::BOOL).input("text", {6, 2}).input("image", {3, 2});

@@ -21,7 +21,7 @@ Tensor run_old(int64_t opset,
   return run_graph(*graph, two ? std::vector{x, second} : std::vector{x})[0];
 }
 
-// What files of opsets before 18 hold and ONNX Runtime gives for them.
+// The nodes are forms of opsets before 18, and the values are ONNX Runtime's results.
 TEST(Upgrade, FormsOfOldOpsetsAreRead) {
   using V = std::vector<double>;
   const Tensor x = floats({2, 3}, {0, 1, 2, 3, 0, 1});

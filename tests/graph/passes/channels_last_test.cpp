@@ -34,7 +34,7 @@ ValueId max_pool(NetworkBuilder& b, ValueId x, int64_t pad = 0) {
       {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{pad, pad, pad, pad}}});
 }
 
-// What the passes make of a network of one input; it computes the same.
+// Returns the operators of a network of one input after the passes; the network computes the same.
 std::string passed(ValueId (*build)(NetworkBuilder&, ValueId),
                    const Target& target = x86_target(),
                    int64_t channels = 16) {

@@ -23,7 +23,7 @@ Graph network(Ints in, Ints kernel, Attributes attributes) {
   return b.finish({{y, "y"}});
 }
 
-// What becomes of a convolution of that map, which has to compute the same.
+// Returns the convolution of a map `in` after crop_kernels(); the result has to be the same.
 Cropped cropped(const Ints& in, const Ints& kernel, const Attributes& attributes) {
   const Graph graph = network(in, kernel, attributes);
   run_graph(graph, {waves(graph[graph.inputs[0]].shape)});

@@ -39,7 +39,7 @@ ValueId repeated(NetworkBuilder& b, ValueId x, int64_t times) {
                 {expanded, b.integers("heads", {shape[0], times * shape[1], shape[2], shape[3]})});
 }
 
-// Of 4 queries and as many keys, or 6.
+// Returns an attention of 4 queries and 6 keys, or 4 keys if `s.by_positions`.
 Graph attention(const Spelling& s) {
   NetworkBuilder b("attention");
   const int64_t queries = 4, keys = s.by_positions ? 4 : 6;

@@ -197,7 +197,7 @@ TEST(Fuse, AReductionTakesWhatComesBefore) {
       (Names{"mul+sum 4x6 +sqrt"}));
 }
 
-// What is read at is checked between two kernels.
+// The indices that a kernel reads at are checked between two kernels.
 TEST(Fuse, IndicesAreATensor) {
   NetworkBuilder b("indices");
   const ValueId x = b.input("x", {4, 8}, DType::kFloat32), ids = b.input("ids", {3}, DType::kInt64);

@@ -154,7 +154,7 @@ TEST(NarrowFloats, ConvolutionsOfPairsOfChannels) {
   }
 }
 
-// What a convolution makes travels as bfloat16, but to a convolution that multiplies float32.
+// A convolution's result travels as bfloat16, but not to a convolution that multiplies float32.
 TEST(NarrowFloats, WhatAConvolutionMakes) {
   for (const bool depthwise : {false, true}) {
     NetworkBuilder b("pool");
@@ -184,7 +184,7 @@ TEST(NarrowFloats, ProductsOfTwoValuesAreLeftAlone) {
   EXPECT_EQ(wide, 1);
 }
 
-// Of a GPU's unit both factors may be values: attention is of 16 bits, its softmax of 32.
+// A GPU's unit may multiply two values: attention's factors have 16 bits, its softmax has 32.
 TEST(NarrowFloats, ProductsOfTwoValuesOnGpus) {
   NetworkBuilder b("attention");
   const ValueId x = b.input("x", {4, 8}, DType::kFloat32);

@@ -65,7 +65,7 @@ TEST(PlaceConcats, WhatIsCutOutToBeJoinedIsOneKernel) {
                    "slice+...+add 4x8"}));
 }
 
-// Of which another node reads a part: that is made once, and lies in the result.
+// Another node reads one part of the Concat. The part is made once, and lies in the result.
 TEST(PlaceConcats, APartThatIsReadElsewhereIsWrittenInPlace) {
   NetworkBuilder b("read");
   const ValueId x = b.input("x", {4, 8}, DType::kFloat32), y = linear(b, x, 8);

@@ -220,7 +220,7 @@ TEST(RunQuantized, MatricesToo) {
   EXPECT_EQ(quantized(m.finish(b), 1e-3), "Quantize MatMul Add Cast Mul");
 }
 
-// Of two matrices that are computed, sums are exact in float32 up to 258 products.
+// If both matrices are computed, sums are exact in float32 up to 258 products.
 TEST(RunQuantized, AttentionMultipliesWholeFloats) {
   Network n;
   const ValueId x = n.input({2, 4, 6});
@@ -253,7 +253,7 @@ Graph all_pairs(const std::string& op, float x_scale, float y_scale, const Tenso
   return n.finish(n.quantize(y, y_scale, zero));
 }
 
-// What the 65,536 pairs of numbers come to after run_quantized().
+// Returns the results of the 65,536 pairs of numbers after run_quantized().
 std::vector<double> results_of_pairs(const Graph& graph,
                                      float x_scale,
                                      const Tensor& zero,

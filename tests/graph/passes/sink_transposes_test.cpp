@@ -3,7 +3,7 @@
 namespace pruner {
 namespace {
 
-// What channels_last and sink_transposes make of a network of one input; it computes the same.
+// Returns the operators after channels_last and sink_transposes; the network computes the same.
 std::string arranged(std::vector<int64_t> shape, ValueId (*build)(NetworkBuilder&, ValueId)) {
   NetworkBuilder b("layout");
   const ValueId x = b.input("x", shape, DType::kFloat32);

@@ -83,7 +83,7 @@ TEST(WidenFloats, AnInputIsMovedAsItLies) {
   EXPECT_EQ(widened(dtype, {4, 6}, input), "Concat Cast Neg Cast");
 }
 
-// What the file itself casts is rounded.
+// A Cast of the file itself still rounds.
 TEST(WidenFloats, CastsOfTheNetworkRound) {
   const auto build = [](NetworkBuilder& b, ValueId x, DType t) {
     const ValueId y =

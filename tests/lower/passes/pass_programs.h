@@ -1,5 +1,5 @@
-// What a pass must not change: programs interpreted before and after it compute the same bits and
-// keep the rules of loop IR. Of drawn candidates, or of one written by hand.
+// Checks that programs interpreted before and after a pass compute the same bits and keep the rules
+// of loop IR. The programs are of drawn candidates, or one is written by hand.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 
 namespace pruner {
 
-/// What `program` computes of numbers drawn by one seed: its outputs. `plain`: the program before
-/// its operands were packed.
+/// Returns the outputs of `program` for inputs drawn by one seed. `plain` is the program before its
+/// operands were packed.
 inline std::vector<Tensor> results_of(const Program& program, const Program& plain) {
   Rng rng(5);
   std::vector<Tensor> args;

@@ -105,7 +105,7 @@ TEST(Prefetch, AsksForTheNextRoundInParts) {
             "w[i0, 0, ((i2 * 16) + select((i1 < 2), ((i1 * 128) + 256), 0))];");
 }
 
-// As rows that are counted at run time: nobody knows how many rounds there are.
+// The number of rounds is unknown, as it is for rows that are counted at run time.
 TEST(Prefetch, CountsNoRoundsOfALoopWithoutABound) {
   Program program = product({.rows = 2, .panels = 3}, kPrefetchRound);
   walk(program.body, [&](const StmtNode& s) {

@@ -179,7 +179,7 @@ TEST(ExplainedShare, IsOfTheVarianceOfTheLogarithm) {
       costs_s.push_back(std::exp(2.0 * i + 1.0 * j));
     }
   }
-  // Of a full design the variances add up, 4 : 1. Corrected for four values of 16 programs:
+  // The variances of a full design add up, 4 : 1. The correction for four values of 16 programs is
   // 1 - (1 - share) x 15 / 12.
   EXPECT_NEAR(*explained_share(a, costs_s), 1 - 0.2 * 15 / 12, 1e-12);
   EXPECT_NEAR(*explained_share(b, costs_s), 0, 1e-12) << "1 - 0.8 x 15 / 12 is 0";

@@ -77,7 +77,7 @@ TEST_F(MetaScheduleSearch, ScoresFiveGenerationsOf512OfItsOwnSpace) {
   EXPECT_EQ(distinct.size(), picked.size());
 }
 
-// Of 64, 3 are drawn: the first 61 are the best of all that it saw, best first.
+// Three of 64 candidates are drawn; the first 61 are the best that the model saw, best first.
 TEST_F(MetaScheduleSearch, PicksTheBestAndThreeAtRandom) {
   Recorder model(arbitrary);
   const std::vector<Candidate> picked = batch(model, 64);

@@ -1,4 +1,4 @@
-// What is legal on a GPU, and that what is drawn is all of it and little else.
+// Checks what is legal on a GPU, and that draws reach all that is legal and little else.
 #include <iostream>
 #include <map>
 #include <set>
@@ -72,8 +72,8 @@ TEST(GpuLimits, OfAChunkHaveEachTheirReason) {
   EXPECT_EQ(reason(space, decided(space, 0, {{".j.threads", 32}, {"B.shared.vector", 4}})), "");
 }
 
-// Of 128 x 128 sums by four warps, whose chunks of 64 terms take 32 KiB each: more than a block has
-// without opt-in.
+// Four warps have 128 x 128 sums. Chunks of 64 terms take 32 KiB each; three chunks are more than a
+// block has without opt-in.
 TEST(GpuLimits, OfTilesOfWarpsHaveEachTheirReason) {
   const Space space = make_space(gpu_task("matmul 512 512 512 bits=16"));
   ASSERT_EQ(space[SketchId{1}].name, "m16n8k16-tile");
@@ -310,7 +310,7 @@ INSTANTIATE_TEST_SUITE_P(SmallSpaces,
                                          SmallSpace{"softmax 3 64", 64, 256, 255},
                                          SmallSpace{"relu 100", 1024, 49152, 255}));
 
-// What the candidates of an operator show, by name.
+// Returns the traits that the candidates of an operator show, by name.
 std::set<std::string> traits(const char* op) {
   const Space space = make_space(gpu_task(op));
   std::set<std::string> seen;

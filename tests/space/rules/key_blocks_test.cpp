@@ -48,7 +48,7 @@ TEST_P(KeyBlocksDag, ComputesWhatTheTaskDoes) {
   expect_form_computes(kKeyBlocks, operator_task(GetParam()));
 }
 
-// Of causal ones the first rows see nothing of the last blocks.
+// The first rows of causal attention see nothing of the last blocks.
 INSTANTIATE_TEST_SUITE_P(Forms,
                          KeyBlocksDag,
                          testing::Values("attention 1 2 5 512 8",
@@ -72,7 +72,7 @@ TEST(KeyBlocks, StandInTheTilesOfTheirRows) {
     };
     const NestStage &scores = of("T_masked"), &exps = of("T_softmax_exp"),
                     &largest = of("T_softmax_maxelem.block"), &mean = of("T_weighed.mean");
-    // What one block's rows have is kept for the sum over the blocks.
+    // The results of one block's rows are kept for the sum over the blocks.
     EXPECT_EQ(largest.scope, Scope::kWorkspace);
     if (!scores.at.valid()) continue;
     EXPECT_EQ(scores.at, mean.stage);
