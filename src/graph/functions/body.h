@@ -82,7 +82,7 @@ class Body {
   Node node_;
   OpCall call_;
   int64_t opset_;
-  size_t first_value_;  // number of the graph's values before the body
+  size_t first_value_;         // number of the graph's values before the body
   std::vector<bool> written_;  // whether the output is written; per output
   std::optional<Error> error_;
 };
