@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# From a fresh Debian 12 to a tuned ResNet-50: installs what is missing, LibTorch for the learned
-# model included, builds, tunes for three minutes, and times the module that comes out. Everything
-# it makes lies in build/ and out/.
+# Tunes a ResNet-50 on a fresh Debian 12. The script installs missing packages, also LibTorch for
+# the learned model, builds the program, tunes for three minutes, and times the module. All results
+# lie in build/ and out/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 . tools/packages.sh

@@ -1,11 +1,15 @@
-"""What each part of draft and verify is worth: a Markdown table on standard output.
+"""Measures what each part of draft and verify is worth; prints a Markdown table.
 
   bench/ablation.py --build build/release drafts RECORDS... [--forms release,paper,ours|cpu] [--draft-size N] [--least N]
   bench/ablation.py --build build/release search --op OP [--op OP...] [--trials N] [--seeds N] [--load-model FILE]
 
-`drafts`: Best-1 of `pruner eval --model draft`, each penalty left out, over tasks of at least N programs. `search`:
-`pruner compare` of the whole mode with the same without a part; a latency is given over the whole mode's final one, its geometric mean over operators and seeds. With
-weights, Momentum online Adaptation is compared with training on from them and with beginning without."""
+`drafts` leaves out each penalty in turn and gives Best-1 of `pruner eval --model draft`, over tasks
+of at least N programs.
+
+`search` compares the whole mode with modes that lack a part (`pruner compare`). A latency is a
+multiple of the whole mode's final latency, as the geometric mean over operators and seeds. With
+--load-model, the table also has Momentum online Adaptation, training on from the weights, and the
+weights without training."""
 import argparse
 import json
 import math
@@ -18,7 +22,7 @@ PARTS = ["statement", "dataflow", "draft"]
 
 
 def drafts(args):
-    """A row a penalty; a column for each form, of a CPU for its one."""
+    """Prints a row for each penalty and a column for each form; a CPU has one form."""
     rows = []
     for left_out in [None] + PENALTIES:
         values = []
@@ -36,7 +40,8 @@ def drafts(args):
 
 
 def best_after(curve, share):
-    """The best latency when that share of the trials was spent; the first known before that."""
+    """Returns the best latency after that share of the trials, or the first known latency if none
+    was known by then."""
     spent = share * curve["trials"]
     known = [latency for trials, _, latency in curve["points"] if trials <= spent]
     return known[-1] if known else curve["points"][0][2]
@@ -46,7 +51,9 @@ def search(args):
     modes = ["pruner", *(f"pruner-without-{part}" for part in PARTS), "draft-only", "ansor"]
     weights = []
     if args.load_model:
-        pretrained = ["moa-pruner", "pam", "pacm-no-update"]  # pam is pruner by its other name: it trains on
+        # pam is another name of the mode pruner; here the name stands for training on from the
+        # weights.
+        pretrained = ["moa-pruner", "pam", "pacm-no-update"]
         modes += pretrained
         weights = [f"--load-model={mode}={args.load_model}" for mode in pretrained]
     ratios = {mode: [] for mode in modes}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that modules compute what they should, and fails when one does not.
+"""Checks that modules compute the right values, and fails if a module does not.
 
   accuracy.py networks [NAME...]  the built-in networks (default: all), against ONNX Runtime on the
                                   exported file; with --records FILE as tuned, otherwise untuned
@@ -7,7 +7,7 @@
                                   models), against the outputs stored beside them; their weights are
                                   all alike, so once more with seeded weights, against ONNX Runtime
 
-A module passes when max |difference| / max |expected| <= 1e-3. Needs the packages of
+A module passes when max |difference| / max |expected| <= 1e-3. The script needs the packages of
 requirements.txt.
 """
 import argparse
@@ -22,7 +22,8 @@ from onnx import numpy_helper
 import runtimes
 
 TOLERANCE = 1e-3
-SEEDED_WEIGHTS = 60_000_000  # models with more keep to their stored outputs: files of half a GB
+# Models with more weights are checked only against their stored outputs; a file has half a GB.
+SEEDED_WEIGHTS = 60_000_000
 LIGHT = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 
 
@@ -36,7 +37,7 @@ def check_network(pruner, name, records, folder):
 
 
 def light_inputs(model):
-    """What the backend test feeds: arange(n) / n in the shape of each input."""
+    """Returns the inputs of the backend test: arange(n) / n in the shape of each input."""
     constants = {tensor.name for tensor in model.graph.initializer}
     feeds = {}
     for value in model.graph.input:
@@ -48,7 +49,8 @@ def light_inputs(model):
 
 
 def with_seeded_weights(model):
-    """The model with random weights where it has constant fills; None when it is too large."""
+    """Returns the model with random weights in place of constant fills; None if the model is too
+    large."""
     shapes = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     fills = {node.output[0]: shapes[node.input[0]] for node in model.graph.node
              if node.op_type == "ConstantOfShape" and node.input[0] in shapes}
@@ -60,7 +62,8 @@ def with_seeded_weights(model):
     seeded.graph.node.extend(node for node in model.graph.node if node.output[0] not in fills)
     rng = np.random.default_rng(0)
     for name, shape in fills.items():
-        # Vectors may be a variance: positive. Matrices and filters keep the scale of what they map.
+        # A vector may be a variance, so its values are positive. Matrices and filters keep the
+        # scale of the tensors that they map.
         value = rng.uniform(0.5, 1.5, shape) if len(shape) == 1 else (
             rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:])))
         seeded.graph.initializer.append(numpy_helper.from_array(value.astype(np.float32), name))

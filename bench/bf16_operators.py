@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Three contractions of bfloat16 after 64 trials, beside torch's (oneDNN).
+"""Compares three bfloat16 contractions, tuned with 64 trials, with torch's (oneDNN).
 
   bf16_operators.py       writes bench/results/cpu_bf16_operators.tsv
 
-Ours is the module of one operator, whose weight is packed; torch's is the layer in bfloat16, eager
-and compiled with its weights frozen, which oneDNN packs: the faster of the two counts. In turns;
-`ratio` is ours over torch's. `share` is of the peak that `device probe` finds for the unit in the
-same run.
+Our program is the module of one operator, whose weight is packed. Torch's program is the layer in
+bfloat16. The layer runs eager, and compiled with frozen weights, which oneDNN packs; the faster of
+the two counts. The programs take turns. `ratio` is our time over torch's. `share` is our share of
+the unit's peak, which `device probe` finds in the same run.
 
-Where the unit has tiles, then matmuls whose operands and sums lie in one core's L1, of bfloat16 and
-of bytes, with all their sums in tiles: `share` is of the whole call, `share_added` of what longer
-sums add to it, and `fixed_ns` is the rest, by least squares.
+If the unit has tiles (AMX), the script also times matmuls of bfloat16 and of bytes whose operands
+and sums lie in one core's L1. All sums of these matmuls are in tiles. `share` is the share of the
+peak over the whole call. Least squares over the lengths of the sums give two more numbers:
+`share_added` is the share over the time that longer sums add, and `fixed_ns` is the rest.
 """
 import json
 import pathlib
@@ -31,7 +32,8 @@ OPERATORS = {
     "conv 64x56x56 3x3": ("conv2d 1 64 56 56 64 3 3 padding=1",
                           torch.nn.Conv2d(64, 64, 3, padding=1), (1, 64, 56, 56)),
 }
-# Of one core's L1 of 48 KiB, where there are tiles (AMX): lengths of the sums of 32x32 results.
+# Matmuls with 32x32 results that fit into one core's L1 of 48 KiB, for machines with tiles (AMX).
+# Each row has the type of the operands and the lengths of the sums.
 RESIDENT = {
     "32x32x{} bf16": ("bits=16 exponent=8", (64, 128, 192, 256, 320)),
     "32x32x{} int8": ("bits=8", (128, 256, 384, 512, 640)),
@@ -39,7 +41,7 @@ RESIDENT = {
 
 
 def layers(layer, shape):
-    """Calls of the layer in bfloat16: eager, and compiled where that works here."""
+    """Returns calls of the layer in bfloat16: eager, and compiled if the compiler works here."""
     layer = layer.to(torch.bfloat16).eval()
     x = torch.randn(shape).to(torch.bfloat16)
     if len(shape) == 4:
@@ -62,7 +64,8 @@ def tuned(pruner, op, threads, folder):
 
 
 def flops(pruner, module, threads):
-    """Floating-point operations of the module's kernel, and its unit and that one's peak, GFLOP/s."""
+    """Returns the floating-point operations of the module's kernel, the kernel's unit, and the peak
+    of the unit in GFLOP/s."""
     profile = pruner.json("bench", "--module", module, "--threads", threads, "--profile",
                           "--min-time", 0.1)
     kernel = profile["kernels"][0]
@@ -89,8 +92,9 @@ def compare(pruner, rounds, name, folder):
 
 
 def in_cache(pruner, op, folder):
-    """The faster of two programs that keep 2 x 2 tiles of sums and prefetch nothing: the tuner, which
-    times with weights in memory, would not choose them. ms, its module."""
+    """Returns (ms, module) of the faster of two programs that keep 2 x 2 tiles of sums and prefetch
+    nothing. The tuner would not choose these programs, because the tuner times with weights in
+    memory."""
     source = ["--op", op, "--threads", 1]
     pruner.run("tune", *source, "--policy", "uniform", "--n-trials", TRIALS, "--work-dir", folder)
     records = map(json.loads, (folder / "records.json").read_text().splitlines())

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Draws the chart that the README links to from a table of cpu_peers.py: bars of each network's time in each runtime, in
-parts of that in the fastest peer.
+"""Draws the chart that the README links to, from a table of cpu_peers.py.
+
+The bars show each network's time in each runtime, in parts of the time in the fastest peer.
 
     bench/chart.py bench/results/cpu_networks.tsv > bench/results/cpu_networks.svg
 """
@@ -8,8 +9,8 @@ import csv
 import sys
 
 SERIES = {"pruner, tuned": "#1b6ca8", "onnxruntime": "#9aa5b1", "openvino": "#c3cbd3", "torch": "#e1e5ea"}
-ROW, BAR, LEFT, UNIT = 64, 12, 120, 260  # pixels; UNIT is the fastest peer's time
-LONGEST = 2.0                            # a longer bar is cut, its number stands at its end
+ROW, BAR, LEFT, UNIT = 64, 12, 120, 260  # in pixels; UNIT is the fastest peer's time
+LONGEST = 2.0                            # in units; a longer bar is cut, its number stays
 
 
 def text(x, y, words, anchor="start", size=12):

@@ -1,16 +1,20 @@
-"""Interleaved rounds of measurements on a machine that others may be using."""
+"""Runs interleaved rounds of measurements on a machine that others may use meanwhile."""
 import pathlib
 import time
 
-CLEAN = 0.95  # of the best FMA probe: below, the machine was slower
-IDLE = 0.9  # of the CPU time while we wait, before and after a round: below, others used the machine
-CLEAN_ROUNDS = 5  # without so many, a comparison with a peer does not count
-ATTEMPTS = 3  # rounds tried for each one wanted
+CLEAN = 0.95  # share of the best FMA probe; below this share the machine was slower
+# The idle share of the CPU time while this program waits, before and after a round. Below this
+# share others used the machine.
+IDLE = 0.9
+CLEAN_ROUNDS = 5  # least number of clean rounds with which a comparison with a peer counts
+ATTEMPTS = 3  # rounds that are tried for each wanted round
 
 
 def idle_share(seconds=0.2):
-    """Of all cores, while this program and its peers wait. The FMA probe does not show the load: it
-    reports its best stretch. (Not on Linux: 1.)"""
+    """Returns the idle share of all cores while this program and its peers wait; 1 without Linux.
+
+    The FMA probe does not show the load of others, because the probe reports its best stretch.
+    """
     stat = pathlib.Path("/proc/stat")
     if not stat.exists():
         return 1.0
@@ -25,19 +29,22 @@ def idle_share(seconds=0.2):
 
 
 class Rounds:
-    """Interleaved rounds; those on a machine that was slower or in use do not count."""
+    """Interleaved rounds. A round on a machine that was slower or in use does not count."""
 
     def __init__(self, pruner, threads):
         self.pruner, self.threads, self.best_gflops = pruner, threads, 0.0
 
     def run(self, turns, wanted):
-        """`turns`: name -> a call that measures. Returns its values by name over the clean rounds,
-        their number, and how many were dropped. Without a clean one, the values are of them all."""
+        """Measures in turns. `turns` maps a name to a call that measures.
+
+        Returns (values by name over the clean rounds, number of clean rounds, number of dropped
+        rounds). If no round is clean, the values are those of all rounds.
+        """
         found, clean = [], []
         while len(found) < ATTEMPTS * wanted and len(clean) < wanted:
             idle, gflops = idle_share(), self.pruner.peak_gflops(self.threads)
             self.best_gflops = max(self.best_gflops, gflops)
-            # Every other round backwards, so that nobody always follows the same one.
+            # Every other round runs backwards, so that no turn always follows the same turn.
             order = list(turns) if len(found) % 2 else list(reversed(turns))
             values = {name: turns[name]() for name in order}
             found.append({"peak_gflops": gflops, "idle": min(idle, idle_share()), **values})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares this project with other runtimes on this CPU: on the same file, in turns.
+"""Compares this project with other runtimes on this CPU, on the same file and in turns.
 
   cpu_peers.py networks   latency, memory and values of whole networks: our modules without a trial and
                           tuned with 1,000, ONNX Runtime, OpenVINO and torch's max-autotune
@@ -8,10 +8,12 @@
                           ONNX Runtime, OpenVINO and torch (peer_process.py says how they are timed)
   cpu_peers.py tuning     a tuning run of 1,000 trials: where its seconds go
 
-Each prints a table and writes bench/results/cpu_<what>.tsv (unless --only or --networks leave some
-out). A time is the median over rounds; in each, everybody has a turn. A round counts only if the FMA
-probe before it reaches 0.95 of the best one and nobody else was using the cores. Needs the packages of
-requirements_peers.txt:
+Each command prints a table and writes bench/results/cpu_<what>.tsv, unless --only or --networks
+leave rows out. A time is the median over rounds; in each round every runtime has a turn. A round
+counts only if the FMA probe before it reaches 0.95 of the best probe and no one else uses the
+cores.
+
+The script needs the packages of requirements_peers.txt:
   python3 -m venv build/venv && build/venv/bin/pip install -r bench/requirements_peers.txt
 """
 import argparse

@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
-"""Decoding beside ONNX Runtime: one token at a time behind keys and values that are kept.
+"""Compares decoding with ONNX Runtime: one token at a time, behind kept keys and values.
 
-For each network and length of its caches: milliseconds a token of our module and of ONNX Runtime on
-the exported file (TensorScatter, its caches bound in place), in turns; what share of the memory
-bandwidth, probed in the same run, our bytes need (weights once, caches once); and whether both
-choose the same tokens, greedily, as often as --tokens says. With --trials each task of the decode
-phase is tuned. Writes bench/results/decode.tsv unless --networks or --cached leave some out. Needs
-the packages of requirements_peers.txt, and examples/decode.py for the loop.
+The table has these numbers for each network and length of its caches:
+
+- the milliseconds a token of our module, and of ONNX Runtime on the exported file (TensorScatter,
+  with caches bound in place), in turns
+- the share of the memory bandwidth, probed in the same run, that our bytes need; weights and caches
+  count once
+- whether both programs choose the same --tokens tokens, greedily
+
+With --trials each task of the decode phase is tuned. The script writes bench/results/decode.tsv
+unless --networks or --cached leave rows out. The script needs the packages of
+requirements_peers.txt, and examples/decode.py for the loop.
 """
 import argparse
 import json
@@ -32,7 +37,7 @@ CACHED = (128, 1024)
 
 
 class OnnxDecoder:
-    """A session whose caches are read and written in place."""
+    """A session of ONNX Runtime whose caches are read and written in place."""
 
     def __init__(self, path, threads):
         options = onnxruntime.SessionOptions()
@@ -74,11 +79,11 @@ def timed(step, seconds):
 
 
 def profile(binary, module, threads):
-    """Bytes that a token needs, and the bandwidth of this machine."""
+    """Returns the bytes that a token needs, and the bandwidth of this machine in bytes a second."""
     found = json.loads(subprocess.run(
         [binary, "bench", "--module", module, "--phase", "decode", "--threads", str(threads),
          "--profile", "--json"], check=True, capture_output=True, text=True).stdout)
-    # Not what the routines of the caches are said to move: all of it.
+    # Routines that update the caches are left out, because a routine's bytes are the whole caches.
     moved = sum(k["bytes"] for k in found["kernels"] if k["sketch"] != "routine")
     return moved, found["bandwidth_gbs"] * 1e9
 

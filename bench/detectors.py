@@ -1,14 +1,18 @@
-"""Object detectors of torchvision beside ONNX Runtime: the same boxes, and the time.
+"""Compares object detectors of torchvision with ONNX Runtime: the boxes and the time.
 
     python3 bench/detectors.py ssdlite320_mobilenet_v3_large retinanet_resnet50_fpn [--size 320] [--export-only]
 
-Each model is exported by torch.onnx (the TorchScript exporter: torch.export refuses these models) with weights drawn
-by seed. The weights of the last layers are scaled so that scores spread and boxes are found. Both programs get the same
-files and images; they take turns of several runs and the median counts. Detections of equal scores may stand in any
-order. A score at a threshold, or a box at the border of a pixel, may be rounded to either side: where outputs differ
-and ONNX Runtime gives ours for the image with noise of 1e-6, that is a tie. The exit status is 1 where a shape or a
-value differs otherwise by more than 1 % of the largest. It needs torch, torchvision, onnx and onnxruntime; exported
-files stay in --work-dir.
+torch.onnx exports each model with weights drawn by seed (with the TorchScript exporter, because
+torch.export refuses these models). The weights of the last layers are scaled so that scores spread
+and boxes are found. Both programs get the same files and images. The programs take turns of several
+runs, and the median counts.
+
+Detections of equal scores may stand in any order. A score at a threshold, or a box at the border of
+a pixel, may be rounded to either side. If outputs differ, and ONNX Runtime gives our outputs for
+the image with noise of 1e-6, the difference is a tie. If a shape differs, or a value by more than
+1 % of the largest value without a tie, the exit status is 1.
+
+The script needs torch, torchvision, onnx and onnxruntime. Exported files stay in --work-dir.
 """
 
 import argparse
@@ -20,7 +24,8 @@ import time
 import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# Factors of the weights of the last layers, with which drawn weights find boxes of different scores.
+# Factors of the weights of the last layers. With these factors, drawn weights find boxes of
+# different scores.
 SCALES = {
     "ssd300_vgg16": 0.3,
     "ssdlite320_mobilenet_v3_large": 5,
@@ -30,10 +35,10 @@ SCALES = {
     "maskrcnn_resnet50_fpn": 2,
     "keypointrcnn_resnet50_fpn": 2,
 }
-# Factors of the weights that move boxes. Masks and key points have whole pixels: the less boxes move, the fewer of them
-# lie at the border of one.
+# Factors of the weights that move boxes. Masks and key points have whole pixels: the less boxes
+# move, the fewer boxes lie at the border of a pixel.
 MOVES = {"ssd300_vgg16": 1, "maskrcnn_resnet50_fpn": 2, "keypointrcnn_resnet50_fpn": 1}
-TURNS = 2  # each program has so many on an image
+TURNS = 2  # turns of each program on an image
 SCORES = ("cls_logits", "cls_score", "classification_head.module_list")
 REGRESSIONS = ("bbox_pred", "bbox_reg", "regression_head.module_list")
 
@@ -55,13 +60,13 @@ def export(name: str, size: int, path: str) -> None:
             elif any(part in label for part in REGRESSIONS) and weight.dim() > 1:
                 weight.mul_(MOVES.get(name, 4))
             if name.startswith("keypoint") and label.endswith("cls_score.bias"):
-                weight[1] += 4  # the one class beside the background
+                weight[1] += 4  # the only class beside the background
     image = [torch.rand(3, size, size)]
     torch.onnx.export(model, (image,), path, dynamo=False, opset_version=17, input_names=["image"])
 
 
 def images(shape, count: int):
-    """Noise, smooth ones and an empty one."""
+    """Yields images in turn: noise, a smooth image, and an empty image."""
     for seed in range(count):
         rng = np.random.default_rng(seed)
         noise = rng.random(shape, dtype=np.float32)
@@ -70,8 +75,8 @@ def images(shape, count: int):
 
 
 def in_their_order(ours, theirs):
-    """Our detections, each in the place of the one of theirs that is most like it: scores that are equal but for
-    rounding may stand in either order."""
+    """Returns our detections, each in the place of the most similar detection of ONNX Runtime.
+    Detections whose scores differ only by rounding may stand in either order."""
     small = [i for i, b in enumerate(theirs) if b.ndim > 0 and b[0:1].size <= 64]
     rows = [np.concatenate([outputs[i].reshape(len(outputs[i]), -1).astype(np.float64) for i in small], axis=1)
             for outputs in (ours, theirs)]
@@ -85,7 +90,7 @@ def in_their_order(ours, theirs):
 
 
 def difference(ours, theirs) -> str:
-    """Where the outputs differ; empty: nowhere."""
+    """Returns a text of the first difference between the outputs, or ""."""
     for place, (a, b) in enumerate(zip(ours, theirs)):
         if a.shape != b.shape:
             return f"output {place} is {a.shape}, expected {b.shape}"
@@ -134,7 +139,7 @@ def compare(name: str, path: str, options) -> bool:
             wrong.append(f"image {number}: {differs}")
         for turn in range(TURNS):
             for who in sorted(runs, reverse=turn % 2 == 1):
-                runs[who]()  # while the threads of the other one may still spin
+                runs[who]()  # an untimed run: threads of the other program may still spin
                 for _ in range(options.runs // TURNS):
                     start = time.perf_counter()
                     runs[who]()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How well the draft of CPUs chooses among programs of operators and machines that it was not fitted on.
+"""Measures how well the draft of CPUs chooses on operators and machines that it was not fitted on.
 
     bench/draft_transfer.py list                    the operators, with their families
     bench/draft_transfer.py collect                 measures programs of each on this machine
@@ -7,15 +7,21 @@
     bench/draft_transfer.py held-out [FILE...]      the same, its constants fitted on other machines, other families
     bench/draft_transfer.py pretrain [FILE...]      the weights that the mode pam starts from: models/pam_cpu.safetensors
 
-The operators are drawn by a seed from a grammar (FAMILIES). Of each, `collect` measures 300 programs that are drawn
-uniformly from its space, in two passes over all operators, and in each pass 100 that the search takes which goes by the
-draft alone. A program counts with its least time: other users of the processor only ever make it slower. The records
-are kept for each kind of machine, compressed, in bench/data.
+The operators are drawn by a seed from a grammar (FAMILIES). `collect` makes two passes over all
+operators. Each pass measures 300 programs that are drawn uniformly from the operator's space, the
+same in both passes. Each pass also measures 100 programs that a search by the draft alone takes. A
+program counts with its least time, because other users of the processor only ever make a program
+slower. The records are kept for each kind of machine, compressed, in bench/data.
 
-`report` shows for each family how fast the best of the draft's first k programs is beside the best of all, that
-number for k programs drawn at random, and the share of pairs that the draft has in the right order; what a draft
-would have that knew each program's time in the other pass, which is all that can be had of noisy times; then the ten
-operators at which the draft's first program is furthest from the best, with the number of its formula that is wrong.
+`report` shows these numbers for each family:
+
+- the speed of the best of the draft's first k programs, relative to the best of all programs
+- the same speed for k programs that are drawn at random
+- the share of pairs of programs that the draft has in the right order
+
+The next line has the numbers of a draft that knows each program's time in the other pass: noisy
+times allow no better draft. The last table has the ten operators whose first program by the draft
+is furthest from the best. Each comes with the number of the draft's formula that is wrong there.
 """
 import argparse
 import gzip
@@ -31,7 +37,7 @@ import tempfile
 
 DATA = pathlib.Path(__file__).resolve().parent / "data"
 WEIGHTS = DATA.parent.parent / "models/pam_cpu.safetensors"
-UNIFORM, DRAFTED, PASSES = 300, 100, 2  # programs of an operator in each pass
+UNIFORM, DRAFTED, PASSES = 300, 100, 2  # programs of an operator in a pass, and passes
 
 ROWS = [16, 32, 49, 64, 77, 96, 100, 128, 196, 197, 256, 300, 384, 500, 512, 768]
 WIDTHS = [64, 80, 96, 128, 192, 256, 300, 320, 384, 512, 640, 768, 1000, 1024, 1280, 2048, 3072, 4096]
@@ -108,7 +114,7 @@ def attention(rng):
     return f"attention 1 {heads} {m} {m} {d}{rng.choice(['', ' causal=1'])}", 4 * heads * m * m * d
 
 
-# Each family with how many of 40 operators are of it.
+# Each family has a function that draws an operator, and its number of the 40 operators.
 FAMILIES = {"product of inputs": (product_of_inputs, 6), "product with a constant": (product_with_constant, 4),
             "tall product": (tall_product, 2), "one row": (one_row, 3), "batched product": (batched_product, 4),
             "convolution": (convolution, 8), "grouped or dilated": (grouped_or_dilated_convolution, 4),
@@ -116,8 +122,8 @@ FAMILIES = {"product of inputs": (product_of_inputs, 6), "product with a constan
 
 
 def operators(seed):
-    """(family, text) of the 40, no two of one text; of sizes that take a core between tens of microseconds and
-    tens of milliseconds."""
+    """Returns (family, text) of each of the 40 operators. No two texts are equal. An operator takes
+    a core between tens of microseconds and tens of milliseconds."""
     rng, found = random.Random(seed), {}
     for family, (draw, count) in FAMILIES.items():
         least = LEAST_FLOP if draw not in (pool, rows) else LEAST_FLOP / 10
@@ -136,7 +142,7 @@ def run(*command):
 
 
 def measure(args, text, seed):
-    """The records of one pass over an operator's programs."""
+    """Returns the records of one pass over an operator's programs."""
     with tempfile.TemporaryDirectory() as folder:
         uniform, drafted = pathlib.Path(folder) / "uniform.json", pathlib.Path(folder) / "drafted"
         run(args.program, "dataset", "collect", "--op", text, "--programs-per-task", UNIFORM, "--eps-greedy", 1,
@@ -147,7 +153,8 @@ def measure(args, text, seed):
 
 
 def collect(args):
-    """Writes FOLDER/cpu-MACHINE.json.gz: a record a line, those of one operator together."""
+    """Writes FOLDER/cpu-MACHINE.json.gz with a record a line; the records of an operator stand
+    together."""
     found = {}
     for number in range(PASSES):
         for _, text in operators(args.seed):
@@ -163,13 +170,15 @@ def collect(args):
 
 
 def fit(args, files, *more):
-    """What `pruner device fit` says of the records: its tasks by (operator, target), and the factors."""
+    """Runs `pruner device fit` on the records; returns its tasks by (operator, target), and its
+    factors."""
     said = json.loads(run(args.program, "device", "fit", "--json", "--records", *files, *more))
     return {tuple(task["name"].split(" on ", 1)): task for task in said["tasks"]}, said.get("factors", {})
 
 
 def read_times(path):
-    """By operator: (origin, program, seconds) of what was measured, in that order."""
+    """Returns, by operator, (origin, program, seconds) of each measured program, in the order of
+    measuring."""
     times = {}
     for line in gzip.decompress(path.read_bytes()).decode().splitlines():
         record = json.loads(line)
@@ -181,8 +190,9 @@ def read_times(path):
 
 
 def of_other_pass(times):
-    """Best of 1, best of 10 and pairs of a draft that knows the time of each uniform program in the first pass, judged
-    by the second; means over the operators."""
+    """Returns best of 1, best of 10 and pairs of a draft that knows the time of each uniform
+    program in the first pass. The times of the second pass judge the draft. The numbers are means
+    over operators."""
     qualities = []
     for of in times.values():
         twice = {}
@@ -199,7 +209,8 @@ def of_other_pass(times):
 
 
 def first_over_best(times):
-    """By operator: the time of the schedule that is chosen without a trial over the least of all programs."""
+    """Returns, by operator, the time of the first trial of the search, which the draft alone
+    chooses, over the least time of all programs."""
     found = {}
     for text, of in times.items():
         first = next((seconds for origin, _, seconds in of if origin not in ("collect", "final")), None)
@@ -214,7 +225,7 @@ def print_rows(rows):
 
 
 def table(tasks, families, key, title):
-    """A row a family: means of its operators."""
+    """Prints a row for each family, with the means over its operators."""
     columns = [("best of 1", lambda t: t[key]["best_1"]), ("best of 10", lambda t: t[key]["best_10"]),
                ("10 at random", lambda t: t["random_10"]), ("pairs", lambda t: t[key]["pairwise"])]
     rows = [[title, "operators", *(name for name, _ in columns)], ["---"] * (len(columns) + 2)]
@@ -248,7 +259,8 @@ def report(args, families):
 
 
 def held_out(args, families):
-    """Each machine's operators by numbers fitted on other machines, and each family's on other families."""
+    """Prints the quality of fitted drafts: each machine by numbers fitted on the other machines,
+    and each family by numbers fitted on the other families."""
     stiffness = ["--stiffness", str(args.stiffness)]
     if len(args.files) > 1:
         for path in args.files:

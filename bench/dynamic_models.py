@@ -4,11 +4,17 @@
   dynamic_models.py FOLDER                  all of them, by both of torch's exporters
   dynamic_models.py FOLDER --only REGEX     files whose names match
 
-bert_base (transformers, 12 layers; input_ids and attention_mask), bert_base_unmasked (input_ids
-alone) and bert_base_eager (attention as transformers writes it out) have the dims batch and seq,
-resnet_50 has batch, mobilenet_v2 height and width. NAME.onnx is by the exporter that traces with
-torch.export, NAME_script.onnx by the one before it (TorchScript). Each file is compared with torch
-at several shapes by ONNX Runtime. Needs the packages of requirements_dynamic.txt.
+These networks are exported:
+
+- bert_base (transformers, 12 layers; input_ids and attention_mask), with the dims batch and seq
+- bert_base_unmasked (input_ids alone), with the same dims
+- bert_base_eager (attention as transformers writes it out), with the same dims
+- resnet_50, with the dim batch
+- mobilenet_v2, with the dims height and width
+
+NAME.onnx comes from the exporter that traces with torch.export, NAME_script.onnx from the older
+exporter (TorchScript). ONNX Runtime runs each file at several shapes, and the results are compared
+with torch's. The script needs the packages of requirements_dynamic.txt.
 """
 import argparse
 import collections
@@ -23,7 +29,8 @@ import runtimes
 TOLERANCE = 1e-4  # max |difference| / max |expected|
 SEED = 0
 
-# dims: input -> names of its axes that vary; the same of outputs. example, shapes: sizes by name.
+# `dims` maps each input to the names of its axes that vary, and `outputs` does so for each output.
+# `example` and `shapes` have sizes by name: those of the export, and those of the comparison.
 Network = collections.namedtuple("Network", "dims outputs example shapes")
 TEXT = {0: "batch", 1: "seq"}
 TEXT_OUTPUTS = {"last_hidden_state": TEXT, "pooler_output": {0: "batch"}}
@@ -40,7 +47,7 @@ NETWORKS = {
     "mobilenet_v2": Network({"x": {2: "height", 3: "width"}}, {"scores": {}}, {"height": 256, "width": 288},
                             IMAGE_SHAPES),
 }
-EXPORTERS = {"": "dynamo", "_script": "script"}  # by how a file's name ends
+EXPORTERS = {"": "dynamo", "_script": "script"}  # exporters by the end of a file's name
 
 
 def input_shape(network, name, sizes):
@@ -51,8 +58,8 @@ def input_shape(network, name, sizes):
 
 
 def feeds(network, sizes, seed=SEED):
-    """Inputs by name at these sizes: images from a normal distribution, any tokens, no padding but in
-    every second row, whose last fifth is masked."""
+    """Returns inputs by name at these sizes: images from a normal distribution, or random tokens.
+    In every second row of tokens the last fifth is masked as padding."""
     rng = np.random.default_rng(seed)
     arrays = {}
     for name in NETWORKS[network].dims:
@@ -68,7 +75,7 @@ def feeds(network, sizes, seed=SEED):
 
 
 def build(network):
-    """The torch module in evaluation mode; it gives a tuple."""
+    """Returns the torch module in evaluation mode, with weights drawn by SEED."""
     import torch
 
     torch.manual_seed(SEED)
@@ -85,7 +92,8 @@ def build(network):
     bert = transformers.BertModel(config)
 
     class Text(torch.nn.Module):
-        """Has no other arguments, all of which the script exporter would fill in, by place."""
+        """Hides the other arguments of BertModel, which the script exporter would fill in by
+        place."""
 
         def __init__(self):
             super().__init__()
@@ -97,7 +105,7 @@ def build(network):
 
 
 def spread_norms(model):
-    """Batch norms as training leaves them: with other means and variances than 0 and 1."""
+    """Gives batch norms other means and variances than 0 and 1, as training does."""
     import torch
 
     for module in model.modules():
@@ -120,7 +128,8 @@ def export(network, exporter, model, path):
 
 
 def difference(network, model, path):
-    """The largest one between ONNX Runtime and torch, over the shapes of the network's row."""
+    """Returns the largest relative difference between ONNX Runtime and torch over the network's
+    shapes."""
     import torch
 
     session, worst = runtimes.OnnxRuntime(path, threads=0), 0.0
@@ -150,7 +159,7 @@ def main():
             exporter = EXPORTERS[path.stem.removeprefix(network)]
             try:
                 export(network, exporter, model, path)
-            except Exception as error:  # whatever the exporter raises
+            except Exception as error:  # the exporter may raise anything
                 wrong.append(path.name)
                 print(f"{path.name}: not exported: {type(error).__name__}: {str(error)[:300]}", flush=True)
                 continue

@@ -1,13 +1,13 @@
-"""A network of many shapes in another runtime, in a process of its own (peer_process.PeerProcess).
+"""Times a network of many shapes in another runtime, in a process of its own
+(peer_process.PeerProcess).
 
-One session or compiled model of the file as it is, its dims open, serves all shapes, in whatever
-order they come. ONNX Runtime: with all its optimizations and the threads that were asked for, or as
-it is without options. OpenVINO: for latency, one stream, in float32 or in the precision that it
-chooses.
+One session or compiled model of the file, with open dims, serves all shapes in any order. ONNX
+Runtime runs with all optimizations and the given number of threads, or without any options.
+OpenVINO runs for latency with one stream, in float32 or in the precision that OpenVINO chooses.
 
-Run as a program: dynamic_peers.py RUNTIME MODEL.onnx THREADS. The first answer is {"precision"}. A
-line is the folder of a shape, where the inputs lie in inputs.npz; the answer is milliseconds. With
-the first line of a folder, outputs are written to RUNTIME.npz in it.
+The program is called as dynamic_peers.py RUNTIME MODEL.onnx THREADS. The first answer is
+{"precision"}. An input line is the folder of a shape, with the inputs in inputs.npz; the answer is
+milliseconds. At the first line of a folder, the program writes the outputs to RUNTIME.npz there.
 """
 import pathlib
 import sys
@@ -19,7 +19,7 @@ import peer_process
 import runtimes
 
 LOOK_S = 0.5
-WARM_UP = 3  # calls of a shape that another one was before
+WARM_UP = 3  # untimed calls after a change of the shape
 
 
 def onnxruntime_session(model, threads):
@@ -44,7 +44,8 @@ def openvino_request(model, threads, more):
     return lambda feeds: network_peers.bind_openvino(request, feeds), precision
 
 
-# Each makes what binds inputs, which gives a call and one for the outputs, and the name of its precision.
+# Each function makes a pair: a function that binds inputs, and the name of the precision. Binding
+# inputs gives two functions: one runs the network, the other returns the outputs.
 RUNTIMES = {
     "onnxruntime": onnxruntime_session,
     "onnxruntime_default": onnxruntime_as_it_is,
@@ -54,7 +55,7 @@ RUNTIMES = {
 
 
 class Looks:
-    """The answers to lines; what is bound stays so while the same shape is asked for."""
+    """Answers input lines. Inputs stay bound while lines name the same shape."""
 
     def __init__(self, runtime, bind):
         self.runtime, self.bind, self.folder, self.call = runtime, bind, None, None

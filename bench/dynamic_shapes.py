@@ -1,21 +1,29 @@
 #!/usr/bin/env python3
-"""One module for many shapes, beside a module for each of them and beside other runtimes, in turns.
+"""Compares one module for many shapes with modules for one shape and with other runtimes, in turns.
 
   dynamic_shapes.py bert_base           16 seeded lengths in 1..512, one in each 32, with a mask
   dynamic_shapes.py bert_base_unmasked  the same without one
   dynamic_shapes.py resnet_50           batches of 1 to 16 images
   dynamic_shapes.py mobilenet_v2        images of 224, 256, 320 and 384
 
-The files are dynamic_models.py's, in --models. Ours is tuned once for all shapes (--trials), then
-for each shape alone (--static-trials); --work-dir keeps the records, so that a rerun tunes only what
-is missing. ONNX Runtime and OpenVINO have the same file, its dims open: dynamic_peers.py says how
-they are set. For each shape: milliseconds of everybody, medians over the rounds; ours for many shapes
-over each other one (of ONNX Runtime the faster), medians of the ratios within a round; max
-|difference| / max |expected| to ONNX Runtime's outputs. Then the geometric mean of each ratio and its
-worst shape, and of seconds of tuning and bytes of the file those of the one module over the mean of
-the others. A column of what could not be made is empty; the reason is printed. Writes
-bench/results/cpu_dynamic_<what>.tsv, unless --shapes is given or a column is empty. A round counts as
-in cpu_peers.py. Needs the packages of requirements_dynamic.txt:
+dynamic_models.py makes the files in --models. Our network is tuned once for all shapes (--trials),
+then for each shape alone (--static-trials). The folder --work-dir keeps the records, so that a
+rerun tunes only what is missing. ONNX Runtime and OpenVINO run the same file with open dims, with
+the settings of dynamic_peers.py.
+
+Each shape has a row with these numbers:
+
+- the milliseconds of each contestant, as medians over the rounds
+- the time of our module for many shapes over each other time (ONNX Runtime's faster time), as
+  medians of the ratios within a round
+- max |difference| / max |expected| to ONNX Runtime's outputs
+
+The notes have the geometric mean and the worst shape of each ratio. The notes also compare the
+tuning time and the file's size of our module for many shapes with the means of the other modules.
+
+If a contestant fails, its column is empty and the reason is printed. The script writes
+bench/results/cpu_dynamic_<what>.tsv, unless --shapes is given or a column is empty. A round counts
+as in cpu_peers.py. The script needs the packages of requirements_dynamic.txt:
   python3 -m venv build/venv_peers && build/venv_peers/bin/pip install -r bench/requirements_dynamic.txt
   build/venv_peers/bin/python bench/dynamic_models.py build/dynamic_models
 """
@@ -44,8 +52,8 @@ BENCH_S = 0.5
 
 @dataclasses.dataclass
 class Case:
-    dims: list  # as --dim has them
-    sizes: list  # of the shapes to measure, by name; what does not vary is left out
+    dims: list  # arguments of --dim
+    sizes: list  # sizes of each measured shape, by name; fixed dims are left out
 
 
 draw = random.Random(0)
@@ -58,23 +66,23 @@ CASES = {
     "mobilenet_v2": Case([f"{dim}=224..384@224,256,320,384" for dim in ("height", "width")],
                          [{"height": size, "width": size} for size in (224, 256, 320, 384)]),
 }
-# Whom ours for many shapes is held against: the fastest of these names in a round.
+# Our module for many shapes is compared with each rival: the fastest of these names in a round.
 RIVALS = {"static": ["static"], "onnxruntime": ["onnxruntime", "onnxruntime_default"], "openvino": ["openvino"],
           "openvino_default": ["openvino_default"]}
 
 
 def in_precision(options):
-    """What names of runs and files end with."""
+    """Returns the ending of the names of runs and files: "", or the precision."""
     return "" if options.precision == "f32" else f"_{options.precision}"
 
 
 def words(sizes):
-    """As --dim of `bench` has them."""
+    """Returns the sizes as arguments of --dim of `bench`, such as "seq=77"."""
     return [f"{name}={size}" for name, size in sizes.items()]
 
 
 def sizes_of(shape):
-    """The other way: of seq=77, or height=224,width=256."""
+    """Returns the sizes by name that a text such as "height=224,width=256" names."""
     return {name: int(size) for name, size in (word.split("=") for word in shape.split(","))}
 
 
@@ -88,7 +96,8 @@ class Ours:
         self.work_dir = pathlib.Path(options.work_dir or folder / "work") / run
 
     def tune(self, shapes, trials, name):
-        """The records and the seconds that they took, of this run or earlier ones."""
+        """Returns the path of the records, and the seconds that their tuning took. Tunes unless an
+        earlier run has the records."""
         work_dir = self.work_dir / f"{name}_{trials}"
         log, run = work_dir / "run.json", {}
         if log.is_file():
@@ -100,7 +109,7 @@ class Ours:
         return work_dir / "records.json", run["spent_s"]
 
     def module(self, shapes, trials, name):
-        """A module, its bytes, and the seconds of its tuning."""
+        """Returns (path of a module, its bytes, seconds of its tuning or None)."""
         more, seconds = [], None
         if trials:
             records, seconds = self.tune(shapes, trials, name)
@@ -120,7 +129,8 @@ class Ours:
 
 
 class Contest:
-    """Everybody who measures. `reasons`: why others don't, by name."""
+    """The contestants: our modules and the peers. `reasons` has the reasons, by name, why a
+    contestant is missing."""
 
     def __init__(self, pruner, model, case, options, folder):
         self.pruner, self.case, self.options, self.folder = pruner, case, options, folder
@@ -147,7 +157,8 @@ class Contest:
                 stack.callback(self.peers[name].close)
 
     def turn_of_module(self, module, place, feeds, name, dims=()):
-        """A measurement of ours; the outputs are in <name>.npz afterwards."""
+        """Returns a call that times one of our modules. Writes the module's outputs to
+        <name>.npz."""
         np.savez(place / f"{name}.npz", **self.pruner.infer(module, feeds))
 
         def turn():
@@ -162,7 +173,7 @@ class Contest:
         return turn
 
     def compare(self, sizes):
-        """The row of one shape."""
+        """Measures one shape and returns its row."""
         shape = ",".join(words(sizes))
         place = self.folder / shape
         place.mkdir()
@@ -192,7 +203,8 @@ class Contest:
         return row
 
     def differences(self, place, turns):
-        """To what ONNX Runtime gives, without options if there is no other."""
+        """Returns the relative differences to the outputs of ONNX Runtime, of the run without
+        options if the other run is missing."""
         found = {name: load(place / f"{name}.npz") for name in turns}
         expected = found.get("onnxruntime") or found.get("onnxruntime_default")
         return {f"{name}_difference": runtimes.relative_difference(found[name], expected)
@@ -200,7 +212,8 @@ class Contest:
                 for name in ("dynamic", "static", "openvino", "openvino_default")}
 
     def notes(self, rows):
-        """What the table says of the bars."""
+        """Returns the notes of the table: the ratios, the size and time of our module,
+        precisions."""
         lines = []
         for rival in RIVALS:
             ratios = {row["shape"]: row[f"over_{rival}"] for row in rows if row[f"over_{rival}"]}

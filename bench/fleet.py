@@ -1,10 +1,12 @@
-"""A fleet on this machine: trials a second of one worker and of two, of a core each, and of the same run here; and
-how two runs at once share the workers.
+"""Measures the rate of a fleet on this machine, and how two runs at once share its workers.
 
     python bench/fleet.py --program build/release/pruner [--rounds 3] [--trials 200]
 
-Needs nats-server. The search takes a core's time, too: with as many workers as there are cores they share
-them, so that the rate of two is lower than on machines of their own.
+The script prints the trials a second of a run with one worker, with two workers (a core each), and
+without a fleet. The script needs nats-server.
+
+The search also takes the time of a core. With as many workers as cores, the search and the workers
+share the cores. The rate of two workers is then lower than on machines of their own.
 """
 
 import argparse
@@ -17,7 +19,7 @@ import time
 
 
 def rate(command, folder, trials):
-    """Trials a second of a whole run of the program."""
+    """Returns the trials a second of a whole run of the program."""
     shutil.rmtree(folder, ignore_errors=True)
     start = time.perf_counter()
     subprocess.run([*command, "--work-dir", folder, "--n-trials", str(trials)], check=True, capture_output=True)
@@ -25,7 +27,8 @@ def rate(command, folder, trials):
 
 
 def share(command, folder, trials):
-    """Trials of the other of two runs when the first has all of its own, over that."""
+    """Starts two runs at once. Returns the trials that the slower run has when the faster run is
+    done, over the trials of the faster run."""
     runs = []
     for name in ("a", "b"):
         shutil.rmtree(folder + name, ignore_errors=True)
@@ -80,7 +83,7 @@ def main():
                 while workers:
                     workers[-1].terminate()
                     workers.pop().wait()
-                time.sleep(16)  # until the server forgets them
+                time.sleep(16)  # the server forgets the workers meanwhile
         finally:
             for worker in workers:
                 worker.kill()

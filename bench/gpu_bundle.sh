@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# gpu_bundle.sh [FOLDER]: builds the preset portable and collects what gpu_check.sh takes to a machine with a GPU
-# into FOLDER (build/gpu_check), at most 64 MiB: programs, scripts, data of the tests, the plug-in's source, and in
-# lib/ xgboost, which the mode metaschedule needs.
+# gpu_bundle.sh [FOLDER]: builds the preset portable, and collects in FOLDER (build/gpu_check) the
+# files that gpu_check.sh needs on a machine with a GPU, at most 64 MiB. The files are programs,
+# scripts, data of the tests, and the source of the plug-in. lib/ has xgboost, which the mode
+# metaschedule needs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=${1:-build/gpu_check}

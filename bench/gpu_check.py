@@ -1,17 +1,27 @@
 #!/usr/bin/env python3
-"""The steps of gpu_check.sh: looks at the GPU, runs the device tests, probes the device, tunes operators and
-networks, times them in turns with torch, and compares the search with MetaSchedule's.
+"""Runs the steps of gpu_check.sh.
+
+The steps look at the GPU, run the device tests and probe the device. Further steps tune operators
+and networks, time them in turns with torch, and compare the search with MetaSchedule's.
 
   gpu_check.py OUT [--target 'cuda --arch=sm_90'] [--rows 'matmul 64 64 64 f16; resnet_18 image_size=64 f32; search ...']
 
-A row is an operator as `pruner --op` takes it or a network with its sizes, and what it multiplies: f32, f16, bf16, tf32 or int8.
-`search` before an operator: `pruner compare` of the modes metaschedule and pruner. Rows go in order of worth.
-Steps have limits; what no time is left for is skipped, and the table says so. OUT/gpu_check.tsv is written anew after each result.
-A time is the median over rounds, in which everybody has a turn. Of an operator `ours_ms` is the time of its kernels;
-of a network that of a whole call, its input and output copied, which torch's is not; the note has its kernels in a row
-without the copies. `ratio` is ours over the faster
-of torch and torch.compile (max-autotune); of a search the time to MetaSchedule's final latency over what MetaSchedule took to
-it. Results have the type of the operands, of int8 float32. Without torch there are our times alone.
+A row is an operator as `pruner --op` takes it, or a network with its sizes. The last word is the
+type of the products: f32, f16, bf16, tf32 or int8. The word `search` before an operator compares
+the modes metaschedule and pruner with `pruner compare`. Rows run in order of worth.
+
+Steps have limits. A step for which no time is left is skipped, and the table says so.
+OUT/gpu_check.tsv is written anew after each result.
+
+A time is the median over rounds, in which our program and torch take turns. The columns mean:
+
+  ours_ms   our time: of an operator, its kernels; of a network, a whole call, including copies of
+            the input and the output, which torch's time does not include
+  ratio     our time over the faster of torch and torch.compile (max-autotune); of a search, our
+            time to MetaSchedule's final latency over MetaSchedule's time to it
+
+The note of a network has the time of its kernels in a row, without the copies. Results have the
+type of the operands; the results of int8 are float32. Without torch the table has only our times.
 """
 import argparse
 import collections
@@ -38,7 +48,7 @@ CONVOLUTIONS = [
     "conv2d 1 512 7 7 512 3 3 padding=1",
 ]
 PRODUCTS = ["matmul 1024 1024 1024", *CONVOLUTIONS, "batch_matmul 32 512 512 64"]
-# Of BERT-base the products with one sequence.
+# The products with 128 rows are the products of BERT-base with one sequence.
 ROWS = [
     "matmul 4096 4096 4096 f16",
     "matmul 128 768 768 f16",
@@ -58,7 +68,7 @@ ROWS = [
     *(f"{product} bf16" for product in PRODUCTS),
     *(f"{convolution} int8" for convolution in CONVOLUTIONS),
 ]
-# What a row is held to: whose time, and the most that ours may be of it.
+# The bar of a row: a peer, and the greatest allowed ratio of our time to the peer's time.
 BARS = {
     "matmul 4096 4096 4096 f16": ("torch", 2),
     "matmul 128 768 768 f16": ("torch", 1 / 0.95),
@@ -67,22 +77,22 @@ BARS = {
     "resnet_50 f16": ("compile", 0.9),
     "resnet_50 f32": ("compile", 0.8),
 }
-SEARCH_BAR = 0.25  # of MetaSchedule's time
+SEARCH_BAR = 0.25  # greatest allowed ratio of our search's time to MetaSchedule's
 OPERATOR_OPTIONS = {"f32": "", "tf32": " bits=19", "f16": " bits=16", "bf16": " bits=16 exponent=8", "int8": " bits=8"}
-RESULTS = {"f16": " +f16", "bf16": " +bf16"}  # as torch's
+RESULTS = {"f16": " +f16", "bf16": " +bf16"}  # types of results, like torch's
 COLUMNS = ["what", "precision", "ours_ms", "torch_ms", "compile_ms", "ratio", "trials", "trials_per_s", "seconds", "note"]
 OPENCL_TESTS = "OpenCl*:Oclgrind*:*/OpenCl*"
-COMPILER_TESTS = "CubinTest.*:ReadCubin.*:CudaWarpCode.*"  # which need no GPU, and a minute
+COMPILER_TESTS = "CubinTest.*:ReadCubin.*:CudaWarpCode.*"  # tests that need a minute, but no GPU
 PLUGIN_LIMIT_S, TESTS_LIMIT_S, PROBE_LIMIT_S = 120, 75, 30
-TUNE_LIMIT_S = {"operator": 16, "network": 60, "search": 35}  # of one row
+TUNE_LIMIT_S = {"operator": 16, "network": 60, "search": 35}  # limit of one row, by its kind
 LOOK_LIMIT_S, EAGER_LIMIT_S, COMPILE_LIMIT_S, NETWORK_COMPILE_LIMIT_S = 60, 45, 45, 110
-NO_DEVICE = 77  # the exit code, where that of --target is not here: ctest skips
-INTERRUPTED, ENDING_S = 130, 10  # the exit code of what Ctrl-C ends; what that may take
-LAST_S = 15  # kept for what is being stopped
+NO_DEVICE = 77  # exit code if the device of --target is missing; ctest then skips the test
+INTERRUPTED, ENDING_S = 130, 10  # exit code of a program that Ctrl-C ends, and time for its end
+LAST_S = 15  # seconds that are kept for stopping what still runs
 
 
 class Skipped(Exception):
-    """Why a step or a cell has no result, and what its program printed."""
+    """The reason why a step or a cell has no result. `output` is what its program printed."""
 
     def __init__(self, why, output=""):
         super().__init__(why)
@@ -97,7 +107,8 @@ class Clock:
         return self.end - time.monotonic()
 
     def limit(self, wanted, least=1):
-        """Seconds that a step may take; none when less than `least` would be left for it."""
+        """Returns the seconds that a step may take. Raises Skipped if less than `least` seconds are
+        left for the step."""
         limit = min(wanted, self.left() - LAST_S)
         if limit < least:
             raise Skipped("no time left")
@@ -105,7 +116,7 @@ class Clock:
 
 
 class Work:
-    """A row's text, taken apart."""
+    """The parts of a row's text: kind, subject and precision."""
 
     def __init__(self, text):
         self.text = " ".join(text.split())
@@ -119,7 +130,7 @@ class Work:
         self.file = re.sub(r"\W+", "_", self.text)
 
     def source(self):
-        """How `pruner` is told of it."""
+        """Returns the arguments with which `pruner` takes the row's operator or network."""
         if self.kind != "network":
             result = RESULTS.get(self.precision, "") if self.kind == "operator" else ""
             return ["--op", self.subject + OPERATOR_OPTIONS[self.precision] + result]
@@ -133,7 +144,7 @@ class Row:
         self.what, self.precision, self.looks, self.cells, self.notes = what, precision, collections.defaultdict(list), {}, []
 
     def bar(self, medians):
-        """What it is held to, and whether it keeps to that."""
+        """Returns a note with the row's bar, and whether our time meets the bar."""
         peer, most = BARS.get(f"{self.what} {self.precision}", (None, None))
         if peer is None or "ours_ms" not in medians:
             return []
@@ -176,11 +187,11 @@ class Table:
         return text
 
 
-running = []  # processes, each with those that it starts a group of its own
+running = []  # running processes; each leads a group of its own
 
 
 def end(process):
-    """It and what it started."""
+    """Ends a process and all processes that it started."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -199,8 +210,11 @@ def start(command, **more):
 
 
 def output_of(command, limit, env=None, cwd=None, shown=True, errors=subprocess.STDOUT, ends_when_asked=False):
-    """What a command prints that succeeds within `limit` seconds; it is seen in the log, too. One that
-    `ends_when_asked` to (by Ctrl-C) prints then what it has."""
+    """Runs a command and returns its output. With `shown` the output also goes to the log.
+
+    A command that does not succeed within `limit` seconds raises Skipped. With `ends_when_asked`, a
+    late command gets Ctrl-C, and has succeeded if it then prints its output and ends in time.
+    """
     process = start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=env, cwd=cwd)
     text, problem = b"", None
     try:
@@ -226,7 +240,7 @@ def output_of(command, limit, env=None, cwd=None, shown=True, errors=subprocess.
 
 
 class Peer:
-    """gpu_peers.py in a process of its own; one that does not answer in time is ended."""
+    """gpu_peers.py in a process of its own. The process is ended if it does not answer in time."""
 
     def __init__(self, device, env):
         self.device, self.env, self.process = device, env, None
@@ -243,7 +257,7 @@ class Peer:
             self.process.stdin.write(json.dumps(question).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # it ended: there is no answer
+            pass  # the process has ended; answer() says so
 
     def answer(self, limit):
         ready, _, _ = select.select([self.process.stdout], [], [], limit)
@@ -263,7 +277,7 @@ class Peer:
 
 
 def gpu_name():
-    """Name, driver, MiB and compute capability of the first GPU."""
+    """Returns (name, driver, MiB of memory, compute capability) of the first GPU."""
     query = "name,driver_version,memory.total,compute_cap"
     text = output_of(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits"], 20)
     name, driver, mib, capability = [word.strip() for word in text.splitlines()[0].split(",")]
@@ -271,7 +285,8 @@ def gpu_name():
 
 
 def cuda_target(name, mib, capability, known):
-    """By the device's name where `known` (what `pruner devices` prints) has it, else by its architecture."""
+    """Returns the --target of a GPU. `known` is the output of `pruner devices`. If `known` has the
+    GPU's model, the target names the model; otherwise the target names the architecture."""
     words = re.split(r"[\s-]+", name.lower())
     spelled = words + [a + b for a, b in zip(words, words[1:])]
     variant = {"ti", "super", "laptop", "max"} & set(words)
@@ -284,7 +299,8 @@ def cuda_target(name, mib, capability, known):
 
 
 def torch_of_this_python(limit):
-    """Version, CUDA's, folder, and whether its C++ has the new strings."""
+    """Returns torch's version, its version of CUDA, its folder, whether its C++ has the new
+    strings, and whether torch sees a GPU."""
     script = ("import json, torch; print('torch:' + json.dumps([torch.__version__, torch.version.cuda, torch.__path__[0], "
               "bool(torch._C._GLIBCXX_USE_CXX11_ABI), torch.cuda.is_available()]))")
     text = output_of([sys.executable, "-c", script], limit)
@@ -292,7 +308,8 @@ def torch_of_this_python(limit):
 
 
 def nvrtc_folders(cuda):
-    """Where NVIDIA's packages of this Python have NVRTC; that of torch's CUDA first."""
+    """Returns the folders of NVRTC in NVIDIA's packages of this Python; the folder of torch's CUDA
+    version comes first."""
     paths = {sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib"], *filter(None, sys.path)}
     found = {library for path in paths for library in pathlib.Path(path).glob("nvidia/*/lib/libnvrtc.so.*")}
     version = (cuda or "").split(".")[0]
@@ -301,7 +318,7 @@ def nvrtc_folders(cuda):
 
 
 class Plugin:
-    """libpruner_torch.so, compiled against the torch that is here while other steps run."""
+    """libpruner_torch.so, which is compiled against the installed torch while other steps run."""
 
     def __init__(self, bundle, folder, torch, wanted):
         self.process, self.path = None, folder / "libpruner_torch.so"
@@ -319,7 +336,7 @@ class Plugin:
         self.end = time.monotonic() + PLUGIN_LIMIT_S
 
     def wait(self, clock):
-        """Whether it is there."""
+        """Waits until the plug-in is compiled, and returns whether it exists."""
         if self.process is not None:
             try:
                 if self.process.wait(timeout=clock.limit(max(self.end - time.monotonic(), 1))) != 0:
@@ -347,14 +364,17 @@ class Check:
         for folder in caches.values():
             os.makedirs(folder)
         self.env = {**os.environ, **caches}
-        self.profiles = {}  # by a row's text: what the last look at our module saw
-        self.peers, self.not_compiled = {}, {}  # by way and, of a network that is compiled, its text
+        self.profiles = {}  # the profile of the last look at our module, by a row's text
+        # Peers by (way, text of a network that torch.compile compiles, or None), and the reasons
+        # why torch.compile has failed, by a network's text.
+        self.peers, self.not_compiled = {}, {}
 
     def pruner(self, *words, limit):
         return output_of([self.program, *words], limit, env=self.env, cwd=self.folder)
 
     def step(self, name, action, *arguments):
-        """A row for a step that is not timed against anybody; its note is what the action says."""
+        """Runs a step without a peer as a row of the table. The row's note is the action's
+        result."""
         row, start = self.table.row(name), time.monotonic()
         print(f"\n== {name} ({self.clock.left():.0f} s left)", flush=True)
         try:
@@ -365,7 +385,7 @@ class Check:
         row.cells["seconds"] = round(time.monotonic() - start, 1)
         self.table.write()
 
-    # What is here.
+    # Steps that look at the machine.
 
     def look(self):
         options = self.options
@@ -411,7 +431,7 @@ class Check:
             return "version unknown"
 
     def device_tests(self):
-        """Those of OpenCL last: its compilers are slow."""
+        """Runs the device tests, those of OpenCL last, because OpenCL's compilers are slow."""
         text, end, limit = "", "", Clock(TESTS_LIMIT_S + LAST_S)
         for tests in (f"-{OPENCL_TESTS}:{COMPILER_TESTS}", OPENCL_TESTS):
             command = [self.bundle / "device_test", "--gtest_brief=0", "--gtest_filter=" + tests]
@@ -432,7 +452,8 @@ class Check:
         return "device.json"
 
     def compile_networks(self, works):
-        """torch.compile needs minutes for a network: they begin together, beside steps that are not timed."""
+        """Starts torch.compile of all networks at once, beside steps that are not timed.
+        torch.compile needs minutes for a network."""
         self.compiling = Clock(NETWORK_COMPILE_LIMIT_S)
         if self.torch_device and self.options.compile:
             for work in works:
@@ -441,7 +462,8 @@ class Check:
                     self.peers["compile", work.text].begin([work.subject, work.precision, "compile"])
 
     def compiled_networks(self):
-        """Waits for them; who is not done by then has no time in this run."""
+        """Waits for the networks of compile_networks(). A network that is late has no time in this
+        run."""
         late = []
         for (_, text), peer in self.peers.items():
             try:
@@ -457,17 +479,18 @@ class Check:
             return "the plug-in is built: the mode pam trains while it tunes"
         return f"no plug-in ({self.plugin.why_not}): no learned model, the draft alone chooses"
 
-    # Ours.
+    # Measurements of our programs.
 
     def mode(self):
-        """The program's own where its model can train, else that without one."""
+        """Returns the mode "pruner" if its model can train here, and otherwise "draft-only"."""
         return "pruner" if "PRUNER_TORCH_PLUGIN" in self.env else "draft-only"
 
     def source(self, work):
         return [*work.source(), "--target", self.target]
 
     def from_records(self, row, work):
-        """The module of what --records holds; none, where they hold nothing of it."""
+        """Returns the module with the schedules of --records, or None if there are no such
+        records."""
         if not self.options.records:
             return None
         module = self.folder / f"{work.file}.so"
@@ -480,7 +503,7 @@ class Check:
         return module
 
     def tune(self, row, work, trials, limit):
-        """Tunes, keeps the records, and makes the module."""
+        """Tunes, keeps the records, and returns the path of the module."""
         folder = self.folder / work.file
         budget = self.clock.limit(limit, 5)
         start, text = time.monotonic(), ""
@@ -525,7 +548,8 @@ class Check:
             row.notes.append(units)
 
     def search(self, row, work, trials, limit):
-        """What our search needs to reach what MetaSchedule's ends with."""
+        """Fills a row with the time and the trials that our search needs to reach MetaSchedule's
+        final latency."""
         folder = self.folder / work.file
         start = time.monotonic()
         text = output_of([self.program, "compare", *self.source(work), "--modes", f"metaschedule,{self.mode()}", "--n-trials",
@@ -554,7 +578,7 @@ class Check:
                          f"{'met' if share <= SEARCH_BAR else 'missed'}; {ours['mode']} reaches {final} in "
                          f"{median(ours, 'seconds'):.3g} s, in {share_of_trials:.3g} of its trials")
 
-    # Theirs.
+    # Measurements of torch.
 
     def peer_ms(self, row, work, way, limit):
         if not self.torch_device:
@@ -568,7 +592,7 @@ class Check:
         row.looks["torch_ms" if way == "eager" else "compile_ms"].append(answer["ms"])
 
     def rounds(self, row, work, module, ways):
-        """Everybody in turns; who fails once has no further turn."""
+        """Measures our module and torch in turns. A program that fails once has no further turn."""
         turns = {"ours": lambda: self.ours_ms(row, work, module)}
         for way in ways:
             turns[way] = lambda way=way: self.peer_ms(
@@ -584,7 +608,7 @@ class Check:
         print(f"{work.text}: {row.values()}", flush=True)
 
     def compiled(self, row, work, module, limit):
-        """torch.compile's time, beside another look at the others."""
+        """Measures torch.compile, and measures the others again in the same rounds."""
         if not (self.torch_device and self.options.compile):
             return
         print(f"\n== torch.compile {work.text} ({self.clock.left():.0f} s left)", flush=True)
@@ -597,7 +621,8 @@ class Check:
         self.rounds(row, work, module, ["eager", "compile"])
 
     def measure(self, work):
-        """A row of the table; an operator's module, which torch.compile has yet to be held against."""
+        """Measures a row of the table. Returns (row, work, module) of an operator, which has yet to
+        be compared with torch.compile, and None for others."""
         row = self.table.row(work.what, work.precision)
         print(f"\n== {work.text} ({self.clock.left():.0f} s left)", flush=True)
         trials, limit = getattr(self.options, f"{work.kind}_trials"), TUNE_LIMIT_S[work.kind]
@@ -610,7 +635,8 @@ class Check:
                 self.rounds(row, work, module, ["eager"])
         except Skipped as reason:
             row.notes.append(f"skipped: {reason}")
-        # Networks are held to torch.compile's time, and do not wait for the rows behind them.
+        # Bars of networks name torch.compile, so that networks do not wait for the rows behind
+        # them.
         if module and work.kind == "network":
             self.compiled(row, work, module, NETWORK_COMPILE_LIMIT_S)
         self.table.write()

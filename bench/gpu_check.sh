@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# gpu_check.sh OUT [OPTIONS]: what this project does on the GPU of a machine that has no network and none of
-# its packages, in less than nine minutes. Takes the folder that gpu_bundle.sh made: where this file lies,
-# build/gpu_check, or $BUNDLE. Needs Python 3, and torch to compare with. Writes OUT/gpu_check.tsv,
-# OUT/records.json and OUT/gpu_check.log; the steps and options are gpu_check.py's.
+# gpu_check.sh OUT [OPTIONS]: checks this project on a GPU in less than nine minutes. The machine needs Python 3,
+# but no network and no packages of this project; torch is compared if it is there. The folder of gpu_bundle.sh is
+# the folder of this file, build/gpu_check, or $BUNDLE. The script writes OUT/gpu_check.tsv, OUT/records.json and
+# OUT/gpu_check.log. gpu_check.py describes the steps and options.
 set -uo pipefail
 [ $# -ge 1 ] || { sed -n '2,5s/^# //p' "$0"; exit 2; }
 
@@ -19,6 +19,6 @@ if [ -z "$python" ]; then
   echo "no python3 here: gpu_check.py cannot run" | tee "$1/gpu_check.log" >&2
   exit 2
 fi
-# Its own limit is lower; this one is for a driver that hangs.
+# gpu_check.py has a lower limit of its own; the limit here is for a driver that hangs.
 timeout -k 5 535 "$python" -u "$here/gpu_check.py" "$@" --bundle "$bundle" 2>&1 | tee "$1/gpu_check.log"
 exit "${PIPESTATUS[0]}"

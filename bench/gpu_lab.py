@@ -1,23 +1,30 @@
 #!/usr/bin/env python3
-"""The measurements that need a GPU, one after the other, in the minutes that there is one.
+"""Makes the measurements that need a GPU, one after the other, in the minutes with a GPU.
 
     bench/gpu_lab.py list                       the ledger: what waits, what it takes, what came of it
     bench/gpu_lab.py pack [FOLDER] [ROW...]     here: all that the rows need, as FOLDER/part1, part2, ... (build/gpu_lab)
     bench/gpu_lab.py run SECONDS OUT [ROW...]   there: the next rows that fit; OUT has what came of them (gpu_lab.sh)
     bench/gpu_lab.py merge OUT                  here: the ledger as it is after that
 
-The ledger, bench/gpu_ledger.tsv, has a row for each measurement, in the order of their worth; a row that was measured
-goes to the end. `pack` first runs the `prepare` command of each row, here, with $PRUNER, a program for any machine,
-and $PREPARED, a folder of the row's own. It packs the tools and each such folder, and lays them into as many parts as
-the limit of one transfer (--part-mib) takes. The first part has the tools and gpu_lab.sh; each part can be carried
-when the one before it was measured, since what arrived stays there while the machine does.
+The ledger, bench/gpu_ledger.tsv, has a row for each measurement, in order of worth. A row that was
+measured goes to the end.
 
-A row's command runs in the folder of the tools with $OUT, $SECONDS, $PYTHON, $TARGET and $PREPARED, and says what came
-of it in its last line, `value: ...`. It is ended when its time is up. A row with 0 seconds runs in the background,
-beside the others, and is awaited at the end (torch.compile). A row whose folder has not arrived waits for another part.
-After each row, OUT has the ledger of the rows that ran and visit.tar.xz, all that they wrote.
+The command `pack` first runs each row's `prepare` command on this machine, with $PRUNER and
+$PREPARED. $PRUNER is a program for any machine; $PREPARED is a folder of the row's own. Then `pack`
+packs the tools and each such folder, and lays the archives into as many parts as the limit of one
+transfer (--part-mib) requires. The first part has the tools and gpu_lab.sh. Each further part can
+be carried after the part before it was measured, because arrived parts stay on the machine while
+the machine is held.
 
-Parts of commands, which print such a line:
+A row's command runs in the folder of the tools with $OUT, $SECONDS, $PYTHON, $TARGET and $PREPARED.
+The last line of its output, `value: ...`, is the result. The command is ended when its time is up.
+A row with 0 seconds runs in the background beside the others, and is awaited at the end
+(torch.compile). A row whose folder has not arrived waits for another part.
+
+After each row, OUT has the ledger of the rows that ran, and visit.tar.xz with all that the rows
+wrote.
+
+The following parts of commands print a line `value: ...`:
 
     check ROWS      gpu_check.py of operators and networks, each beside torch
     bundle          `pruner measure` of $PREPARED/pool.bundle; what earlier visits measured of it is not measured again
@@ -39,14 +46,17 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 LAB = HERE.parent / "build/gpu_lab"
-PREPARED = "prepared"  # folder of the tools, on the machine with the GPU: what was prepared, a folder a row
-TRAINING = "training.json"  # among the tools: the plug-in's file (or none) and where NVRTC is
-RECORDS = "records"  # folder of the tools: those of earlier visits
+# On the machine with the GPU, the folder of the tools has three more entries. PREPARED has a
+# prepared folder for each row. TRAINING has the paths of the plug-in (or null) and of NVRTC.
+# RECORDS has the records of earlier visits.
+PREPARED = "prepared"
+TRAINING = "training.json"
+RECORDS = "records"
 TOOLS = "tools"
 COLUMNS = ["row", "what", "why", "seconds", "bar", "state", "value", "prepare", "command"]
 NEVER = "never"
-LAST_S = 5  # kept of the seconds given, to write and to end
-LEAST_BACKGROUND_S = 60  # left, for a row in the background to begin
+LAST_S = 5  # seconds that are kept for writing and ending
+LEAST_BACKGROUND_S = 60  # least seconds left with which rows in the background begin
 
 
 class Ledger:
@@ -74,7 +84,7 @@ class Ledger:
         return [known[name] for name in names] if names else list(self.rows)
 
     def measured(self, row, state, value):
-        """A row that ran goes behind the others."""
+        """Sets the state and the value of a row that ran, and moves the row to the end."""
         row["state"], row["value"] = state, re.sub(r"\s+", " ", value)
         self.rows = [other for other in self.rows if other["row"] != row["row"]] + [row]
 
@@ -85,26 +95,29 @@ class Ledger:
 
 
 def value_of(text):
-    """What a command's output says of its result; its last line where it does not say."""
+    """Returns the text behind the last "value: " in a command's output. Without such a line, the
+    result has the last line of the output."""
     found = re.findall(r"^value: (.*)$", text, re.M)
     lines = [line for line in text.splitlines() if line.strip()]
     return found[-1] if found else f"no value; {lines[-1] if lines else 'no output'}"
 
 
 def library_path(folders):
-    """LD_LIBRARY_PATH with these folders first."""
+    """Returns LD_LIBRARY_PATH with these folders first."""
     return ":".join([*dict.fromkeys(folders), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
 
 
 def archive(folder, file):
-    """All of a folder as a .tar.xz. The tools are packed slowly; bundles are packed already."""
+    """Packs a whole folder as a .tar.xz. The tools are packed slowly; bundles are compressed
+    already."""
     with tarfile.open(file.with_suffix(".new"), "w:xz", preset=6 if file.name.startswith(TOOLS) else 1) as packed:
         packed.add(folder, arcname=".")
     file.with_suffix(".new").replace(file)
 
 
 def archive_what_changes(folder, file):
-    """As archive(); the file stays as it is where another process replaces or removes files meanwhile."""
+    """Packs a folder like archive(). If another process replaces or removes files meanwhile, the
+    old archive stays."""
     try:
         archive(folder, file)
     except OSError as problem:
@@ -112,7 +125,8 @@ def archive_what_changes(folder, file):
 
 
 class Run:
-    """The rows of one visit. What their commands write lies in `results`; `out` gets few files, which a transfer takes."""
+    """Runs the rows of one visit. The commands write to `results`; `out` gets only a few files,
+    which a transfer can take."""
 
     def __init__(self, ledger, seconds, out):
         self.out, self.results = out, out.parent / f"{out.name}_results"
@@ -128,7 +142,7 @@ class Run:
                                 version.read_text().strip() if version.exists() else "?"])  # fmt: skip
         arch = "sm_" + self.ask("compute_cap").replace(".", "")
         self.target = os.environ.get("TARGET") or f"cuda --arch={arch}"
-        # What ran in this visit, and in earlier ones with the same OUT.
+        # The rows that ran in this visit, and in earlier visits with the same OUT.
         earlier = out / "gpu_ledger.tsv"
         self.ran = Ledger(earlier if earlier.exists() else ledger.path)
         if not earlier.exists():
@@ -137,7 +151,7 @@ class Run:
 
     @staticmethod
     def ask(query):
-        """What nvidia-smi says of the first GPU; empty where there is none."""
+        """Returns nvidia-smi's answer about the first GPU, or "" without a GPU."""
         command = ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"]
         try:
             return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.splitlines()[0]
@@ -177,14 +191,14 @@ class Run:
         self.keep()
 
     def keep(self):
-        """Packs the results beside the next row."""
+        """Packs the results in a thread while the next row runs."""
         if self.archiving:
             self.archiving.join()
         self.archiving = threading.Thread(target=archive_what_changes, args=(self.results, self.out / "visit.tar.xz"))
         self.archiving.start()
 
     def rows(self, chosen):
-        """Those that need a background begin first, and end last."""
+        """Runs the chosen rows. Rows in the background begin first, and end last."""
         elsewhere = [row for row in chosen if row["prepare"] and not (HERE / PREPARED / row["row"]).exists()]
         chosen = [row for row in chosen if row not in elsewhere]
         background = [row for row in chosen if row["seconds"] == "0"]
@@ -202,7 +216,7 @@ class Run:
         print(f"{skipped} rows had no time, {len(elsewhere)} wait for another part", flush=True)
 
     def end_all(self):
-        """What runs, when this program is ended from outside."""
+        """Ends all commands that still run, if this program is ended from outside."""
         for process in self.running:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -211,7 +225,7 @@ class Run:
 # Parts of commands.
 
 def check(rows):
-    """gpu_check.py without what other rows do: tests, the plug-in, torch.compile."""
+    """Runs gpu_check.py without the steps of other rows: tests, the plug-in, torch.compile."""
     out = pathlib.Path(os.environ["OUT"]) / ("check_" + re.sub(r"\W+", "_", rows))
     subprocess.run([sys.executable, HERE / "gpu_check.py", out, "--bundle", HERE, "--rows", rows, "--no-tests", "--no-plugin",
                     "--no-compile", "--seconds", os.environ["SECONDS"], "--target", os.environ["TARGET"]], check=False)
@@ -223,7 +237,7 @@ def check(rows):
 
 
 def prepared():
-    """Name and folder of the row whose command this is a part of."""
+    """Returns the name and the prepared folder of the row whose command calls this program."""
     if "PREPARED" not in os.environ:
         sys.exit("this is a part of a row's command, which has $PREPARED")
     folder = pathlib.Path(os.environ["PREPARED"])
@@ -231,7 +245,8 @@ def prepared():
 
 
 def bundle():
-    """What is measured of the bundle is in OUT/ROW.json; `merge` keeps it for the next visit, which goes on from there."""
+    """Runs `pruner measure` on the row's bundle, with the records in OUT/ROW.json. `merge` keeps
+    the records, and the next visit goes on with them."""
     name, folder = prepared()
     records = pathlib.Path(os.environ["OUT"]) / f"{name}.json"
     earlier = HERE / RECORDS / f"{name}.json"
@@ -248,9 +263,10 @@ def bundle():
 
 
 def plugin():
-    """The plug-in for training, by the torch that is here: a minute of a core, so in the background."""
+    """Compiles the plug-in for training against the installed torch. The compilation takes a minute
+    of a core, and therefore runs in the background."""
     sys.path.insert(0, str(HERE))
-    import gpu_check  # noqa: PLC0415, it lies in the packed folder
+    import gpu_check  # noqa: PLC0415, gpu_check.py lies in the packed folder
 
     torch = gpu_check.torch_of_this_python(60)
     built = gpu_check.Plugin(HERE, HERE, torch, True)
@@ -262,7 +278,7 @@ def plugin():
 
 
 def compare(words):
-    """`pruner compare`, which compiles nothing that its prepare command has compiled."""
+    """Runs `pruner compare` with the cubins that the row's prepare command has compiled."""
     name, folder = prepared()
     end = time.monotonic() + float(os.environ["SECONDS"])
     while not (HERE / TRAINING).exists() and end - time.monotonic() > 60:
@@ -281,10 +297,10 @@ def compare(words):
     return done.returncode
 
 
-# Here.
+# Commands that run without the GPU.
 
 def prepare(row, folder, environment):
-    """Runs its command; whether it made the row's folder."""
+    """Runs the prepare command of a row. Returns whether the command has succeeded."""
     print(f"== {row['row']}", flush=True)
     folder.mkdir(parents=True)
     told = {**os.environ, **environment, "PREPARED": str(folder.resolve())}
@@ -292,7 +308,8 @@ def prepare(row, folder, environment):
 
 
 def pack(ledger, lab, names, part_mib):
-    """The parts of a visit: archives of the tools and of what the rows prepare, laid first to last into the first that has room."""
+    """Makes the parts of a visit: archives of the tools and of the rows' prepared folders. Each
+    archive goes into the first part that has room."""
     nvrtc = HERE.parent / "build/nvrtc"
     subprocess.run(["bash", HERE.parent / "tools/venv.sh", nvrtc, HERE / "requirements_nvrtc.txt"], check=True)
     libraries = [str(file.parent) for file in nvrtc.glob("lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.*")]
@@ -318,7 +335,7 @@ def pack(ledger, lab, names, part_mib):
 
 
 def lay_out(lab, archives, failed, limit):
-    """Moves the archives into part1, part2, ... of at most so many bytes each."""
+    """Moves the archives into part1, part2, ... of at most `limit` bytes each."""
     for old in lab.glob("part[0-9]*"):
         shutil.rmtree(old)
     parts = []
@@ -350,7 +367,8 @@ def show(ledger):
 
 
 def merge(ledger, out, lab):
-    """Takes states and values of the rows that a visit measured, and keeps their records of prepared bundles."""
+    """Takes over the states and values of the rows that a visit measured. Keeps the records of
+    prepared bundles for the next visit."""
     visited = Ledger(out / "gpu_ledger.tsv")
     known = {row["row"]: row for row in ledger.rows}
     for row in visited.rows:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# gpu_live.sh FOLDER: what the live comparison on a GPU takes: in FOLDER, weights that moa-pruner starts from
-# (pam_k80.safetensors, of the published checkpoint in PRUNER_SHARED, as the packed program reads them), and in
-# FOLDER/pruner the cubins of each mode's first programs (PROGRAMS: so many of each mode). Takes build/release/pruner,
-# which trains.
+# gpu_live.sh FOLDER: makes the files for the live comparison on a GPU. FOLDER/pam_k80.safetensors has the weights that
+# moa-pruner starts from: the published checkpoint in PRUNER_SHARED, in the format that the packed program reads.
+# FOLDER/pruner has the cubins of each mode's first programs; PROGRAMS is the number of programs of a mode. The script
+# needs build/release/pruner with training.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ $# = 1 ] || { sed -n '2,5s/^# //p' "$0"; exit 2; }
@@ -10,7 +10,8 @@ pruner=build/release/pruner
 weights=$1/pam_k80.safetensors
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-# There is no command that only converts weights: a training whose steps are smaller than a float's last bit does.
+# No command only converts weights. A training with steps below the last bit of a float leaves the
+# weights unchanged.
 "$pruner" dataset collect --op 'matmul 128 128 128' --programs-per-task 32 -o "$scratch/records.json"
 "$pruner" dataset make --records "$scratch/records.json" --min-sample-size 32 -o "$scratch/programs.ds"
 "$pruner" fine-tune --dataset "$scratch/programs.ds" --epochs 1 --lr 1e-12 -o "$weights" \

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""torch's times of operators, ResNets and BERTs on a GPU (or a CPU), in a process that answers on request.
+"""Times operators, ResNets and BERTs in torch on a GPU (or a CPU), in a process that answers
+requests.
 
-Needs torch alone: the networks are written out here. float32 without TF32, products of 16 bits as
-torch has them by default, cuDNN choosing by measuring; images in both memory formats; attention as
-torch's own function; of int8 the products that torch has on a GPU. A time is the median over
-stretches of calls between two CUDA events, a stretch one CUDA graph of calls where the calls can be
-captured, so that a kernel of a microsecond is not measured by how fast Python launches it; the
-smaller of the two ways counts. On a CPU: whole calls.
+The process needs only torch, because the networks are written out here. Products of float32 run
+without TF32, products of 16 bits as torch has them by default. cuDNN chooses by measuring. Images
+are tried in both memory formats. Attention is torch's own function. int8 has the products that
+torch has on a GPU.
 
-Run as a program: gpu_peers.py cuda|cpu; a JSON list [OP or NETWORK, PRECISION, WAY] a line on standard input, PRECISION f32, f16, bf16
-or int8, WAY "eager" or "compile" (torch.compile, max-autotune); {"ms", "low_ms", "high_ms", "prepare_s"} or {"error"}
-a line on standard output. What was asked before is kept ready.
+A time is the median over stretches of calls between two CUDA events. If the calls can be captured,
+a stretch is also one CUDA graph of calls: Python's launches then do not limit a kernel of a
+microsecond. The smaller of the two times counts. On a CPU whole calls are timed.
+
+The program is called as gpu_peers.py cuda|cpu. A line of standard input is a JSON list [OP or
+NETWORK, PRECISION, WAY]. PRECISION is f32, f16, bf16 or int8; WAY is "eager" or "compile"
+(torch.compile, max-autotune). The answer is a line {"ms", "low_ms", "high_ms", "prepare_s"} or
+{"error"} on standard output. Functions of earlier questions are kept ready.
 """
 import copy
 import json
@@ -27,7 +31,7 @@ WARM_UP_S, LOOK_S, STRETCHES = 0.1, 0.3, 11
 
 
 class Block(nn.Module):
-    """Two 3x3 convolutions, or 1x1, 3x3, 1x1 with the stride on the 3x3."""
+    """A ResNet block: two 3x3 convolutions, or 1x1, 3x3, 1x1 with the stride on the 3x3."""
 
     def __init__(self, channels, inner, stride, bottleneck):
         super().__init__()
@@ -59,7 +63,7 @@ def resnet(depths, bottleneck):
 
 
 class Layer(nn.Module):
-    """One of BERT's."""
+    """A layer of BERT."""
 
     def __init__(self, hidden, inner, heads):
         super().__init__()
@@ -77,7 +81,8 @@ class Layer(nn.Module):
 
 
 class Bert(nn.Module):
-    """Of token numbers; the last layer and the pooled first token, as HuggingFace's BertModel."""
+    """BERT on token numbers. Returns the last layer and the pooled first token, like HuggingFace's
+    BertModel."""
 
     def __init__(self, layers, hidden, inner, heads):
         super().__init__()
@@ -92,7 +97,7 @@ class Bert(nn.Module):
         return x, torch.tanh(self.pooler(x[:, 0]))
 
 
-WORDS = 30522  # of BERT's vocabulary
+WORDS = 30522  # size of BERT's vocabulary
 RESNETS = {"resnet_18": ((2, 2, 2, 2), False), "resnet_50": ((3, 4, 6, 3), True)}
 BERTS = {"bert_tiny": (6, 512, 2048, 8), "bert_base": (12, 768, 3072, 12)}
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "int8": torch.int8}
@@ -105,7 +110,8 @@ def numbers(shape, precision, device):
 
 
 def operator(text, precision):
-    """`pruner --op`'s text -> a function, the shapes of its inputs, and whether they are images (NCHW here)."""
+    """Returns (function, shapes of its inputs, whether the inputs are NCHW images) for a text of
+    `pruner --op`. Raises ValueError if torch's form of the operator is not written here."""
     name, *words = text.split()
     sizes = [int(word) for word in words if "=" not in word]
     options = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", text)}
@@ -137,7 +143,8 @@ def operator(text, precision):
 
 
 def network(text, precision, device):
-    """A network's name and sizes -> it, its inputs, and whether they are images."""
+    """Returns (network, its inputs, whether the inputs are images) for a network's name and
+    sizes."""
     name, *words = text.split()
     sizes = dict(word.split("=") for word in words)
     if precision == "int8":
@@ -150,7 +157,7 @@ def network(text, precision, device):
 
 
 def calls(device, what, precision, way):
-    """Ways to compute it: name -> a call without arguments."""
+    """Returns a call without arguments for each memory format, by the format's name."""
     if what.split()[0] in (*RESNETS, *BERTS):
         function, tensors, images = network(what, precision, device)
         function = function.to(device, TYPES[precision]).eval()
@@ -159,7 +166,7 @@ def calls(device, what, precision, way):
         tensors = [numbers(shape, precision, device) for shape in shapes]
     layouts = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last} if images else {"": torch.contiguous_format}
     if way == "compile":
-        layouts = dict(list(layouts.items())[:1])  # it chooses them itself
+        layouts = dict(list(layouts.items())[:1])  # torch.compile chooses formats itself
 
     def call(layout):
         chosen, arguments = function, tensors
@@ -174,7 +181,7 @@ def calls(device, what, precision, way):
 
 
 class Timer:
-    """Repeats a call in stretches of `reps`."""
+    """Times a call in stretches of `reps` calls."""
 
     def __init__(self, call, device, captured):
         self.call, self.cuda, self.replay = call, device == "cuda", None
@@ -199,7 +206,7 @@ class Timer:
             (self.replay or self.call)()
 
     def look_ms(self):
-        """Milliseconds of a call in each stretch."""
+        """Returns the milliseconds of a call in each stretch."""
         if not self.cuda:
             found = []
             for _ in range(STRETCHES):
@@ -221,7 +228,7 @@ def timers(device, what, precision, way):
     found = {}
     for name, call in calls(device, what, precision, way).items():
         found[name] = Timer(call, device, False)
-        # max-autotune replays graphs of its own already.
+        # torch.compile with max-autotune already replays CUDA graphs.
         if device == "cuda" and way == "eager":
             try:
                 found[f"{name} captured".strip()] = Timer(call, device, True)
@@ -232,7 +239,7 @@ def timers(device, what, precision, way):
 
 def main():
     device = sys.argv[1]
-    answers, sys.stdout = sys.stdout, sys.stderr  # libraries print what they like
+    answers, sys.stdout = sys.stdout, sys.stderr  # libraries may print on standard output
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
     torch.manual_seed(0)

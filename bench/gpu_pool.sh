@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# gpu_pool.sh uniform|drafted f32|f16 BUNDLE: builds programs of the pool's tasks for sm_90: 15 in float32, on CUDA cores,
-# or 9 in float16, on tensor cores; of each task 400 programs that are drawn uniformly, or 100 that the draft chooses
-# (PROGRAMS: so many of each). NVRTC makes a few a second on two cores; what it has made it finds again in its cache.
+# gpu_pool.sh uniform|drafted f32|f16 BUNDLE: builds programs of the pool's tasks for sm_90: 15 tasks in float32 on CUDA
+# cores, or 9 tasks in float16 on tensor cores. Each task has 400 programs that are drawn uniformly, or 100 that the
+# draft chooses; PROGRAMS changes the number. NVRTC compiles a few programs a second on two cores, and has a cache.
 set -euo pipefail
 usage() { sed -n '2,4s/^# //p' "$0"; exit 2; }
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -31,7 +31,7 @@ case ${2:-} in
     )
     for i in "${!tasks[@]}"; do
       case ${tasks[i]} in *" +"*) tasks[i]=${tasks[i]/ +/ bits=16 +} ;; *) tasks[i]+=" bits=16" ;; esac
-      tasks[i]+=" +f16" # results as torch's
+      tasks[i]+=" +f16" # results are float16, like torch's
     done ;;
 esac
 if [ ${#tasks[@]} = 0 ] || [ $# != 3 ]; then usage; fi

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Networks in float32, float16 and bfloat16 beside one another, without a trial.
+"""Compares networks in float32, float16 and bfloat16 with one another, without a trial.
 
   half_precision.py                    all of them; writes bench/results/cpu_half_precision.tsv
   half_precision.py NETWORK...         those (printed, not written)
 
-torch exports each network, of random weights, in each type; our modules are timed in turns. `ratio`
-is to the float32 module's time; `difference` is of the outputs to the float32 module's, over their
-largest: what float16's and bfloat16's weights and inputs make. Needs the packages of
-requirements_zoo.txt.
+torch exports each network, with random weights, in each type. Our modules are timed in turns.
+`ratio` is the time over the float32 module's time. `difference` is the largest difference from the
+float32 module's outputs, over the largest output: the effect of weights and inputs of 16 bits. The
+script needs the packages of requirements_zoo.txt.
 """
 import argparse
 import pathlib
@@ -26,7 +26,7 @@ BENCH_S = 0.5
 
 
 def build(network):
-    """The model and its example input."""
+    """Returns the model and its example input."""
     import torch
     import torchvision
     from transformers import BertConfig, BertModel
@@ -52,7 +52,8 @@ def build(network):
 
 
 def as_numpy(tensor):
-    """bfloat16, which numpy lacks, as two bytes."""
+    """Returns a numpy array of a tensor. An element of bfloat16, which numpy lacks, is two
+    bytes."""
     import torch
     if tensor.dtype != torch.bfloat16:
         return tensor.numpy()
@@ -66,7 +67,7 @@ def as_float32(array):
 
 
 def export(network, dtype, path):
-    """Exports the network; gives the array it is fed."""
+    """Exports the network and returns its example input as an array."""
     import torch
     model, example = build(network)
     kind = getattr(torch, dtype)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""How near a kernel's time alone, which a search goes by, is to its time in the network.
+"""Compares the time of each kernel alone, which a search goes by, with its time in the network.
 
-Compiles a network from records, profiles the module, and prints for every task: milliseconds of one
-of its kernels in the network, the best record's, and their ratio; then the sums.
+The script compiles a network from records and profiles the module. Each task has a line with the
+milliseconds of a kernel in the network, the milliseconds of the best record, and their ratio. The
+last line has the sums.
 
     bench/in_network.py --program build/release/pruner --network mobilenet_v2 --records RECORDS
 """
@@ -17,7 +18,7 @@ import runtimes
 
 
 def kernels_of(module, pruner, profiles):
-    """Name -> times of its kernels: each the median of some profiles."""
+    """Returns the times of the kernels, by name. Each time is the median of some profiles."""
     seen = [pruner.json("bench", "--module", module, "--profile")["kernels"] for _ in range(profiles)]
     times = collections.defaultdict(list)
     for same in zip(*seen):

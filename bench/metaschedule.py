@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
-"""What Pruner needs to reach what MetaSchedule's search ends with, on this CPU.
+"""Measures what Pruner needs to reach the end result of MetaSchedule's search, on this CPU.
 
   metaschedule.py                    ResNet-50 in each; writes bench/results/cpu_metaschedule.tsv
   metaschedule.py --precisions bf16 --network resnet_18 --trials 200 --seeds 1    (printed, not written)
 
-`pruner compare` of the modes in turns, for each precision; a row for each mode but `metaschedule`,
-which is the measure. Times and shares are the median over the seeds, with the least and the most.
-`trials`, `seconds`: to MetaSchedule's final latency; `_share`: of what its own run took to get
-there (bar: 1/4). `latency`: final ones, estimated; `module`: of the whole network as a module, over
-MetaSchedule's. In bf16 and int8 Pruner's space has AMX and MetaSchedule's rules have not (int8:
-VNNI), in f32 Winograd's forms and float32 in parts of bfloat16. `f32-direct` leaves both with the
-same structures: what is left is the search. int8 is what `pruner quantize` makes of seeded inputs:
-for times, not for accuracy.
+`pruner compare` tunes in the modes in turns, for each precision. The table has a row for each mode
+but `metaschedule`, with which the others are compared. Times and shares are the median over the
+seeds, with the least and the greatest. The columns mean:
+
+  trials, seconds              the effort to MetaSchedule's final latency
+  trials_share, seconds_share  this effort over the effort of MetaSchedule's own run (bar: 1/4)
+  latency_ms, metaschedule_ms  the estimated final latencies
+  module                       the time of the whole network as a module, over MetaSchedule's
+
+In bf16 and int8 Pruner's space has AMX, which MetaSchedule's rules do not have (int8: VNNI). In f32
+Pruner's space has Winograd's forms and float32 in parts of bfloat16. `f32-direct` leaves both with
+the same structures, so that only the searches differ. The int8 network comes from `pruner quantize`
+with seeded inputs, which is right for times but not for accuracy.
 """
 import argparse
 import json
@@ -28,7 +33,7 @@ CALIBRATION_INPUTS = 4
 
 
 def network_arguments(options, precision, folder):
-    """How `pruner` is told the network; in int8 a QDQ file."""
+    """Returns the arguments with which `pruner` takes the network; for int8, a QDQ file."""
     network = ["--network", options.network]
     if precision != "int8":
         return network
@@ -41,7 +46,7 @@ def network_arguments(options, precision, folder):
 
 
 def compare(options, precision, folder):
-    """What `pruner compare` prints as JSON."""
+    """Runs `pruner compare` and returns its JSON."""
     weights = [f"--load-model=moa-pruner={options.load_model}"] if options.load_model else []
     work_dir = options.work_dir / precision if options.work_dir else folder / "work"
     command = [options.program, "compare", *network_arguments(options, precision, folder), *PRECISIONS[precision],
@@ -54,7 +59,7 @@ def compare(options, precision, folder):
 
 
 def text(spread, scale=1.0, digits=3):
-    """"median (least to most)"; nothing where no seed has it."""
+    """Returns "median (least to most)", or "-" if no seed has a value."""
     if spread is None:
         return "-"
     median, least, most = (f"{scale * spread[key]:.{digits}g}" for key in ("median", "least", "most"))

@@ -1,14 +1,17 @@
-"""A network in a runtime, in a process of its own (peer_process.PeerProcess).
+"""Times a network in a runtime, in a process of its own (peer_process.PeerProcess).
 
-The peers take the same ONNX file, in fp32. ONNX Runtime with all its optimizations; OpenVINO for latency,
-one stream; torch by onnx2torch and torch.compile(mode="max-autotune") with frozen weights. A look is
-the median of whole calls, inputs and outputs in place where the runtime has a way for it. Of ours,
-which reads a module, it gives the outputs, the memory, and the share of a run that is spent in
-kernels; `pruner bench` times it.
+The peers take the same ONNX file, in float32. ONNX Runtime runs with all its optimizations,
+OpenVINO for latency with one stream, and torch through onnx2torch and
+torch.compile(mode="max-autotune") with frozen weights. A time is the median of whole calls. Inputs
+and outputs stay in place if the runtime allows it.
 
-Run as a program: network_peers.py RUNTIME MODEL THREADS INPUTS.npz OUTPUTS.npz; the first answer is
-{"prepare_s", "peak_mb"} and of ours "layers_percent", after which the outputs lie in OUTPUTS; each further one milliseconds.
-`peak_mb` is the process's peak over what it takes with the runtime's libraries alone.
+With the runtime "pruner" the process reads a module. The process then gives the outputs, the
+memory, and the share of a run that is spent in kernels; `pruner bench` times the module.
+
+The program is called as network_peers.py RUNTIME MODEL THREADS INPUTS.npz OUTPUTS.npz. The first
+answer is {"prepare_s", "peak_mb"}, with "layers_percent" for pruner; the outputs then lie in
+OUTPUTS. Each further answer is milliseconds. `peak_mb` is the peak of the process's memory, less
+its memory before the network is loaded.
 """
 import operator
 import pathlib
@@ -25,7 +28,8 @@ LOOK_S = 1.0
 
 
 def bind_onnxruntime(session, feeds):
-    """Runs with these inputs in place: a call, and one that gives the outputs by name."""
+    """Binds inputs in place. Returns two functions: one runs the network, the other returns the
+    outputs by name."""
     import onnxruntime
 
     binding = session.io_binding()
@@ -42,7 +46,7 @@ def bind_onnxruntime(session, feeds):
 
 
 def onnxruntime_call(model, threads, feeds):
-    import onnxruntime  # noqa: F401, before memory is looked at
+    import onnxruntime  # noqa: F401, loads the library before main() looks at the memory
 
     return lambda: bind_onnxruntime(runtimes.OnnxRuntime(model, threads).session, feeds)
 
@@ -51,7 +55,7 @@ OPENVINO = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1}
 
 
 def bind_openvino(request, feeds):
-    """The same of a compiled model's request."""
+    """Does the same as bind_onnxruntime() for a request of a compiled model."""
     import openvino
 
     for name, array in feeds.items():
@@ -95,7 +99,8 @@ def cut(x, starts, ends, axes=None, steps=None):
 
 
 def make_shapes_static(module):
-    """onnx2torch reads shapes from tensors, which torch.compile cannot; here they are constants."""
+    """Makes the shapes constants. onnx2torch reads shapes from tensors, which torch.compile
+    cannot."""
     static = {"OnnxReshape": reshape, "OnnxExpand": expand, "OnnxSlice": cut}
 
     def numbers(argument):
@@ -165,7 +170,7 @@ def main():
     with np.load(inputs) as arrays:
         feeds = dict(arrays)
     prepare = CALLS[peer](model, int(threads), feeds)
-    pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # resets the peak of the memory
     before_mb, start = runtimes.memory_mb("VmRSS"), time.perf_counter()
     call, outputs = prepare()
     np.savez(outputs_file, **outputs())

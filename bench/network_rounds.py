@@ -1,6 +1,7 @@
-"""Whole networks beside their peers: tuned here, then timed in turns. Built-in ones, or ONNX files.
+"""Compares whole networks with their peers: tunes them here, then times all in turns.
 
-A row a network and a runtime. `ratio` is ours over the best peer's, of medians over the clean rounds.
+The networks are built-in networks or ONNX files. The table has a row for each network and runtime.
+`ratio_to_best_peer` is the time over the best peer's time; both are medians over the clean rounds.
 """
 import contextlib
 import pathlib
@@ -28,7 +29,7 @@ def source(network):
 
 
 def tuned_records(pruner, network, options, folder):
-    """Records of --trials trials; those in --work-dir are used again and gone on from."""
+    """Returns the records of --trials trials. Tuning goes on from records in --work-dir."""
     work_dir = pathlib.Path(options.work_dir or folder) / pathlib.Path(network).stem
     pruner.run("tune", *source(network), "--n-trials", options.trials, "--threads", options.threads,
                "--work-dir", work_dir)
@@ -36,7 +37,7 @@ def tuned_records(pruner, network, options, folder):
 
 
 def build_modules(pruner, network, options, folder):
-    """Modules by name, and the seconds that compiling each took."""
+    """Returns the modules, and the seconds that compiling each module took, both by name."""
     ways = {"0 trials": [], "no records": ["--no-shipped-records"]}
     if options.trials > 0:
         ways["tuned"] = ["--records", tuned_records(pruner, network, options, folder)]
@@ -50,7 +51,7 @@ def build_modules(pruner, network, options, folder):
 
 
 def start(runtime, model, folder, options):
-    """The runtime's process; its outputs are in <runtime>.npz."""
+    """Starts the process of a runtime. The process writes its outputs to <runtime>.npz."""
     script = pathlib.Path(__file__).with_name("network_peers.py")
     return PeerProcess(script, runtime, model, options.threads, folder / "inputs.npz",
                        folder / f"{runtime}.npz")

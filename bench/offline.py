@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How well cost models trained on measured records order programs that they have not seen.
+"""Measures how well cost models that are trained on records order programs that they have not seen.
 
-Makes feature files of Ansor's logs of V100 and K80, trains and evaluates with `pruner`, and prints a
-table: mean and range over seeds of every metric, beside what a random order gives.
+The script makes feature files from Ansor's logs of V100 and K80, and trains and evaluates with
+`pruner`. The table has the mean and the range of every metric over the seeds.
 
     bench/offline.py --program build/release/pruner --logs LOGS --work DIR [--seeds 5] [--only WHAT ...]
 
-LOGS has the folders k80 and v100. What there is in DIR is used again.
+LOGS has the folders k80 and v100. Files that exist in DIR are used again.
 """
 
 import argparse
@@ -35,7 +35,7 @@ class Bench:
         self.work.mkdir(parents=True, exist_ok=True)
 
     def run(self, *arguments):
-        """What `pruner ARGUMENTS --json` prints, and its seconds."""
+        """Runs `pruner ARGUMENTS --json`; returns its JSON and its seconds."""
         command = [self.options.program, *map(str, arguments), "--json"]
         print("$", " ".join(command), file=sys.stderr)
         begin = time.monotonic()
@@ -43,7 +43,7 @@ class Bench:
         return json.loads(done.stdout), time.monotonic() - begin
 
     def dataset(self, devices):
-        """Of one device, or of several: "k80+v100"."""
+        """Returns the feature file of a device, or of several devices, such as "k80+v100"."""
         path = self.work / f"{devices}.ds"
         if not path.exists():
             logs = [pathlib.Path(self.options.logs) / device for device in devices.split("+")]
@@ -52,7 +52,8 @@ class Bench:
         return path
 
     def train(self, device, model, split, seed, *more, name=""):
-        """The model's file and what `train` said; once for the same name."""
+        """Returns the file of a trained model, and the JSON of `train`. Trains only if no report of
+        the same name exists."""
         stem = f"{name or device}_{model}_{split}_{seed}"
         path = self.work / (stem + (".json" if model == "xgb" else ".safetensors"))
         report = self.work / (stem + ".report")
@@ -64,14 +65,15 @@ class Bench:
         return path, json.loads(report.read_text())
 
     def held_out(self, device, model, split, *more):
-        """Metrics of what each seed's training held out."""
+        """Shows the metrics on the records that each seed's training held out."""
         said = [self.train(device, model, split, seed, *more)[1]
                 for seed in range(self.options.seeds)]
         show(f"{model}, {device}, {split}", [s["metrics"] for s in said],
              [s["wall_s"] for s in said])
 
     def on_new_tasks(self, device, models):
-        """Each model's metrics on the device's tasks that are new to all of them, by its name."""
+        """Returns each model's metrics, by its name, on the device's tasks that are new to all
+        models."""
         unseen = {}
         for name, model in models.items():
             said, _ = self.run("eval", "--dataset", self.dataset(device), "--load-model", model,
@@ -82,7 +84,8 @@ class Bench:
                 for name, tasks in unseen.items()}
 
     def transfer(self):
-        """K80 -> V100 with 5 % of the target's records; workloads in no training set."""
+        """Shows the transfer from K80 to V100 with 5 % of the target's records, on workloads that
+        are in no training set."""
         rows = {"from scratch": [], "K80 as it is": [], "fine-tuned": []}
         for seed in range(self.options.seeds):
             few = ["--train-ratio", 0.8, "--ratio", 0.05]
@@ -99,7 +102,8 @@ class Bench:
             show(f"pam, K80 -> V100, 5 %, {name}", metrics, [])
 
     def devices(self):
-        """One model of both devices' records beside one of a device's own: tasks new to both models."""
+        """Shows a model of both devices' records beside a model of one device's records, on tasks
+        that are new to both models."""
         rows = {}
         for seed in range(self.options.seeds):
             models = {name: self.train(name, "pam", "by_task", seed)[0]
@@ -112,13 +116,13 @@ class Bench:
             show(name, metrics, [])
 
     def official(self, device):
-        """The published checkpoint on all records of a device."""
+        """Shows the published checkpoint on all records of a device."""
         said, _ = self.run("eval", "--dataset", self.dataset(device), "--load-model", self.options.official, "--all")
         show(f"pam_k80_1500 as published, {device}, all", [said], [])
 
 
 def mean_of(tasks):
-    """Metrics over tasks, as `eval` averages them."""
+    """Returns the metrics over tasks, averaged like in `eval`."""
     programs = sum(t["programs"] for t in tasks)
 
     def weighted(value):

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""One operator at a time on the numbers that go wrong: infinities, NaN, extreme integers, sums of
-narrow floats. Each probe runs as a kernel and folded as a constant, and is compared with ONNX
-Runtime, or with ONNX's own reference where that says otherwise or the runtime lacks the operator.
+"""Probes one operator at a time on difficult numbers.
+
+The numbers are infinities, NaN, extreme integers, and sums of narrow floats. Each probe runs as a
+kernel and folded as a constant. The results are compared with ONNX Runtime, or with ONNX's own
+reference if the two differ or if the runtime lacks the operator.
 
   onnx_probes.py [OPERATOR...]  default: all
 
-A table of operator, type, what is probed and what differs; fails where anything does beyond
-rounding. Needs the packages of requirements.txt.
+The table has the operator, the type, the probe, and the differences. The script fails if a result
+differs by more than rounding. The script needs the packages of requirements.txt.
 """
 import argparse
 import dataclasses
@@ -23,9 +25,9 @@ import runtimes
 
 OPSET = 21
 INF, NAN = np.inf, np.nan
-# Of the greatest finite number that is expected.
+# Allowed difference, relative to each expected number (see differs()).
 TOLERANCE = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
-BF16 = "bfloat16"  # numpy has none: inputs are float32, cast to it and back in the model
+BF16 = "bfloat16"  # numpy has no such type: the model casts float32 inputs to it and back
 
 
 @dataclasses.dataclass
@@ -34,11 +36,11 @@ class Probe:
     what: str
     inputs: list
     attributes: dict = dataclasses.field(default_factory=dict)
-    constants: tuple = ()  # inputs that no network computes (axes)
-    to: int = None  # type of the output; None: of the first input
+    constants: tuple = ()  # numbers of the inputs that no network computes, such as axes
+    to: int = None  # type of the output; None: the type of the first input
     bf16: bool = False
-    error: str = None  # words of the run's error, where one is expected
-    exact: np.ndarray = None  # what it is, where nobody can be asked
+    error: str = None  # words of the expected error; "": any output is right
+    exact: np.ndarray = None  # the right output; None: the output of ONNX Runtime or the reference
 
     @property
     def type(self):
@@ -146,7 +148,8 @@ def sums():
 
 
 def largest_of_windows(image, kernel, pad):
-    """MaxPool in which a window that holds NaN is NaN; the runtime's answer depends on where."""
+    """Computes MaxPool so that a window that holds NaN gives NaN. ONNX Runtime's result depends on
+    the place of the NaN."""
     padded = np.pad(image[0, 0], pad, constant_values=-INF)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel))
     return windows.max(axis=(2, 3))[None, None]
@@ -186,7 +189,8 @@ def rows():
 
 
 def model_of(probe):
-    """Output "run" of the inputs, and "folded" of the same as constants."""
+    """Returns a model with the output "run", computed from inputs, and the output "folded",
+    computed from the same numbers as constants."""
     nodes, values, constants = [], [], []
     names = {"run": [], "folded": []}
     for i, array in enumerate(probe.inputs):
@@ -225,7 +229,8 @@ def feeds_of(probe):
 
 
 def in_float32(probe):
-    """A probe of bfloat16 whose numbers are exact in float32: what the operator is to compute."""
+    """Returns a bfloat16 probe as a float32 probe with inputs rounded to bfloat16. Its results are
+    the right results before rounding."""
     def narrowed(array):
         if array.dtype != np.float32:
             return array
@@ -235,7 +240,7 @@ def in_float32(probe):
 
 
 def expected_of(probe, path):
-    """What ONNX Runtime and ONNX's reference make of it, those that can."""
+    """Returns the results of ONNX Runtime and of ONNX's reference, without a result that fails."""
     exact = in_float32(probe) if probe.bf16 else probe
     found = []
     for evaluate in (lambda: runtimes.OnnxRuntime(path, threads=1).infer(feeds_of(exact))["run"],
@@ -245,12 +250,16 @@ def expected_of(probe, path):
             with np.errstate(all="ignore"):
                 found.append(np.asarray(evaluate()))
         except Exception:  # pylint: disable=broad-except
-            continue  # lacks the operator, or the type
+            continue  # the operator or its type is missing
     return found
 
 
 def differs(found, expected, tolerance):
-    """In words, "" where nothing does beyond rounding."""
+    """Returns a text of the difference, or "" if nothing differs by more than rounding.
+
+    The tolerance is relative to each expected number. A small number counts as a thousandth of the
+    greatest finite number, or as 1 in tensors of 100 elements and more.
+    """
     if found.shape != expected.shape:
         return f"shape {found.shape}, expected {expected.shape}"
     if not np.issubdtype(expected.dtype, np.floating):
@@ -269,7 +278,7 @@ def differs(found, expected, tolerance):
 
 
 def check(pruner, probe, folder):
-    """What differs, by way ("run", "folded"), in words."""
+    """Runs a probe and returns a text for each output ("run", "folded") that differs."""
     path, module = folder / "probe.onnx", folder / "probe.so"
     onnx.save(model_of(probe), path)
     try:
@@ -284,7 +293,7 @@ def check(pruner, probe, folder):
         return ["no error"]
     if probe.error == "":
         return []
-    # The expected values of what ONNX leaves open may be either's.
+    # If ONNX leaves a result open, the results of the runtime and of the reference are both right.
     choices = expected_of(probe, path) if probe.exact is None else [probe.exact]
     if not choices:
         return ["nobody knows what it is"]

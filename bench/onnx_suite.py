@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Runs the backend tests of the onnx package through import, compilation and execution, and writes
-bench/results/onnx_suite.json, what became of each case, and docs/operators.md.
+"""Runs the backend tests of the onnx package through import, compilation and execution.
+
+The script writes the outcome of each case to bench/results/onnx_suite.json, and writes
+docs/operators.md.
 
   onnx_suite.py                 all cases of ONNX's own domain
   onnx_suite.py --kind node     those of one kind (node, simple, light, pytorch-converted, ...)
   onnx_suite.py --check         fails where a case is wrong that was not, or one no longer passes
                                 that did when the results were written; writes nothing
 
-Each case is tried as it is and, where that fails, with the inputs that say a shape (a Reshape's, a
-Slice's starts, or what these are computed of) as constants of the model. Needs the packages of requirements.txt and the
+Each case is tried as it is. If the case fails, the inputs that say a shape become constants of the
+model, and the case is tried again. Examples are a Reshape's shape, a Slice's starts, and the
+tensors from which these are computed. The script needs the packages of requirements.txt and the
 program onnx_cases.
 """
 import argparse
@@ -33,7 +36,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results" / "onnx_suite.json"
 PAGE = ROOT / "docs" / "operators.md"
 FILE_KINDS = ("simple", "light", "pytorch-converted", "pytorch-operator")
-# Inputs that say what the result looks like rather than what is computed with, by operator.
+# Numbers of the inputs, by operator, that decide the form of the result rather than its values.
 SHAPE_INPUTS = {
     "AffineGrid": [1], "Col2Im": [1, 2], "CenterCropPad": [1], "Compress": [1],
     "ConstantOfShape": [0],
@@ -49,12 +52,12 @@ SHAPE_INPUTS = {
     "ReduceSumSquare": [1], "TensorScatter": [2],
 }
 
-# Cases that expect what numpy's generator draws; ONNX says the distribution alone.
+# Cases that expect the numbers of numpy's generator; ONNX defines only the distribution.
 DRAWN = re.compile(r"test_(bernoulli|training_dropout(?!.*zero_ratio))")
 
 
 def cases(kinds):
-    """(kind, name, model, inputs, outputs, rtol, atol) of each case of ONNX's own domain."""
+    """Yields (kind, name, model, inputs, outputs, rtol, atol) for each case of the given kinds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if "node" in kinds:
@@ -87,7 +90,8 @@ def read_value(path):
 
 
 def tensor_proto(value, info):
-    """The value as a TensorProto; None where it is none (a sequence, an optional)."""
+    """Returns the value as a TensorProto, or None if the value is no tensor (a sequence, an
+    optional)."""
     if not info.type.HasField("tensor_type"):
         return None
     if isinstance(value, onnx.TensorProto):
@@ -99,7 +103,7 @@ def tensor_proto(value, info):
 
 
 def all_nodes(graph):
-    """Its nodes, those of the graphs in a node before that node."""
+    """Yields the nodes of a graph. The nodes of graphs in a node come before that node."""
     for node in graph.node:
         for attribute in node.attribute:
             yield from all_nodes(attribute.g)
@@ -107,11 +111,12 @@ def all_nodes(graph):
 
 
 def constants_form(model, feeds):
-    """The model with the inputs that say a shape as initializers; None where it has none."""
+    """Returns the model with the inputs that say a shape as initializers, or None if there are no
+    such inputs."""
     nodes = list(all_nodes(model.graph))
     say = {node.input[i] for node in nodes
            for i in SHAPE_INPUTS.get(node.op_type, []) if i < len(node.input)}
-    for node in reversed(nodes):  # a shape is known, whatever the values
+    for node in reversed(nodes):  # Shape and Size need no values of their inputs
         if say & set(node.output) and node.op_type not in ("Shape", "Size"):
             say |= set(node.input)
             say |= {value.name for attribute in node.attribute for value in attribute.g.output}
@@ -131,11 +136,12 @@ def is_default_domain(model):
 
 
 def write_case(folder, model, inputs, outputs, rtol, atol):
-    """False where the case's values are no tensors."""
+    """Writes the model, inputs, outputs and tolerance of a case to a folder. If a value is no
+    tensor, only the model is written."""
     folder.mkdir(parents=True)
     initialized = {t.name for t in model.graph.initializer}
     infos = [i for i in model.graph.input if i.name not in initialized]
-    # Cases give the optional inputs that they leave out no value.
+    # A case has no value for an optional input that the case leaves out.
     protos = [tensor_proto(value, info) for value, info in zip(inputs, infos)]
     expected = [tensor_proto(value, info) for value, info in zip(outputs, model.graph.output)]
     (folder / "model.onnx").write_bytes(model.SerializeToString())
@@ -151,14 +157,15 @@ def write_case(folder, model, inputs, outputs, rtol, atol):
 
 
 def run(program, folder, names):
-    """The lines of onnx_cases; a case that ends the process is a crash, and the rest goes on."""
+    """Runs onnx_cases and returns its lines by case. A case that ends the process is a crash; the
+    other cases go on."""
     lines = {}
     left = list(names)
     while left:
         done = subprocess.run([program, folder, *left], capture_output=True, text=True)
         for text in done.stdout.splitlines():
             if not text.startswith("{"):
-                continue  # a warning of the program's
+                continue  # a warning of the program
             line = json.loads(text)
             lines[line.pop("case")] = line
         left = [name for name in left if name not in lines]
@@ -169,7 +176,7 @@ def run(program, folder, names):
 
 
 def best(line, what="outcome"):
-    """The outcome (or its reason) with constants, where it does not pass without."""
+    """Returns the outcome (or the reason) of a case: with constants if the case was tried so."""
     return line.get("constants", line)[what]
 
 
@@ -181,7 +188,8 @@ def totals(results):
 
 
 def operator_table(results, calls, read):
-    """Rows of docs/operators.md: each operator of ONNX, since which version, types and cases."""
+    """Returns the rows of docs/operators.md: each operator of ONNX with its version, cases and
+    types."""
     of = collections.defaultdict(list)
     for name, (operators, _) in calls.items():
         for operator in operators:
@@ -202,7 +210,7 @@ def operator_table(results, calls, read):
 
 
 def write_page(results, calls, program):
-    """docs/operators.md."""
+    """Writes docs/operators.md."""
     listed = subprocess.run([program, "ops", "--onnx"], capture_output=True, text=True, check=True)
     counts = totals(results)
     passing = {form: counts[form].get("pass", 0) for form in list(counts)[1:]}
@@ -225,7 +233,8 @@ def write_page(results, calls, program):
 
 
 def refusals(results):
-    """Refused cases by reason: names and numbers left out, so that equal ones count together."""
+    """Returns the names of the cases that do not pass, by reason. Reasons have no names and
+    numbers, so that equal reasons count together."""
     reasons = collections.defaultdict(list)
     for name, line in results.items():
         if best(line) in ("pass",):

@@ -1,11 +1,17 @@
-"""Networks through ONNX Runtime with our provider, beside the module alone and ONNX Runtime's own kernels.
+"""Compares networks in our provider for ONNX Runtime with modules alone and ONNX Runtime's kernels.
 
     python bench/onnxruntime_provider.py [NETWORK ...] --program build/release/pruner -o results.tsv
 
-Networks: the built-in ones, or ONNX files, 0 trials, the threads of the machine. A row a network: median
-milliseconds in turns of the session with the provider, of the same module called by itself, and of ONNX
-Runtime; the ratios; what a call costs over the module in microseconds; the largest difference from ONNX
-Runtime in parts of the largest output; the nodes that stay with ONNX Runtime; seconds to the session.
+The networks are the built-in networks or ONNX files, with 0 trials, on all threads of the machine.
+Each network has a row with these numbers:
+
+- the median milliseconds, in turns, of the session with the provider, of the same module called by
+  itself, and of ONNX Runtime
+- the ratios of these times
+- the microseconds that a call of the session costs over the module
+- the largest difference from ONNX Runtime, in parts of the largest output
+- the number of nodes that stay with ONNX Runtime
+- the seconds until the session is ready
 """
 
 import argparse
@@ -112,7 +118,7 @@ def measure(name, program, rounds, seconds):
 
 
 def aligned(array):
-    """A copy at a multiple of 64 bytes, as ONNX Runtime's tensors are."""
+    """Returns a copy at an address that is a multiple of 64 bytes, like ONNX Runtime's tensors."""
     import numpy as np
 
     space = np.empty(array.nbytes + 64, np.uint8)
@@ -123,7 +129,7 @@ def aligned(array):
 
 
 def bound(session, feeds):
-    """A call whose tensors are ONNX Runtime's own: Python copies nothing."""
+    """Returns a call whose tensors are ONNX Runtime's own, so that Python copies nothing."""
     import onnxruntime as ort
 
     binding = session.io_binding()

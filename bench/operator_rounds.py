@@ -1,7 +1,7 @@
-"""One operator against its bar: tuned here, then timed in turns with the peers.
+"""Compares operators with their bars: tunes them here, then times them in turns with the peers.
 
-The FMA probe uses the widest vectors of this CPU whatever --target says. On a Zen 4 the peak of AVX2
-code is the same; elsewhere its shares of the peak look smaller than they are.
+The FMA probe uses the widest vectors of this CPU, whatever --target says. On a Zen 4 the peak of
+AVX2 code is the same. On other CPUs the shares of AVX2 code in the peak look smaller than they are.
 """
 import contextlib
 import re
@@ -14,13 +14,13 @@ import runtimes
 from clean_rounds import CLEAN_ROUNDS, Rounds
 from peer_process import AVX2_ENV, operator_peer
 
-BENCH_S = 0.5  # of each look at a module of ours
-UNTUNED_BAR = 1.5  # 0 trials over tuned
+BENCH_S = 0.5  # seconds of each look at one of our modules
+UNTUNED_BAR = 1.5  # greatest allowed ratio of the untuned module's time to the tuned module's
 
 
 def build_modules(pruner, operator, options, folder):
-    """Modules by name: untuned, tuned, and direct where forms can be chosen; then the seconds of
-    tuning and the form of the best record."""
+    """Returns (modules by name, seconds of tuning, form of the best record). The modules are
+    untuned, tuned, and direct if forms can be chosen."""
     target = ["--target", options.target] if options.target else []
     source = ["--op", operator.text, *target]
     modules = {"untuned": folder / "untuned.so"}
@@ -42,7 +42,8 @@ def build_modules(pruner, operator, options, folder):
 
 
 def start_peers(stack, operator, options, folder):
-    """Name -> process. Code for Haswell meets torch alone, which can be held to AVX2 as well."""
+    """Returns the processes of the peers, by name. Code for Haswell is compared only with torch,
+    which can also be restricted to AVX2."""
     names, environment = ["onnxruntime", "openvino", "torch"], None
     if options.target:
         names, environment = (["torch"] if "haswell" in options.target else []), AVX2_ENV
@@ -59,7 +60,8 @@ def start_peers(stack, operator, options, folder):
 
 
 def bandwidth_turn(stack, pruner, operator, options, folder):
-    """GB/s: the program's probe where it has one, otherwise torch reading 512 MiB."""
+    """Returns a call that measures the bandwidth in GB/s: the program's probe if it has one, and
+    otherwise torch, which reads 512 MiB."""
     if "dram_bandwidth" in pruner.probe(options.threads):
         return lambda: 1e-9 * pruner.probe(options.threads)["dram_bandwidth"]
     reader = operator_peer("bandwidth", operator.text, "-", options.threads)
@@ -68,7 +70,8 @@ def bandwidth_turn(stack, pruner, operator, options, folder):
 
 
 def compare_operator(pruner, rounds, operator, options, folder):
-    """A row of the table; what could not be measured is None."""
+    """Measures an operator and returns its row of the table. A value that cannot be measured is
+    None."""
     try:
         modules, seconds, form = build_modules(pruner, operator, options, folder)
     except RuntimeError as error:
@@ -80,14 +83,15 @@ def compare_operator(pruner, rounds, operator, options, folder):
         peers = start_peers(stack, operator, options, folder)
         turns = {name: (lambda module=module: 1e3 * pruner.median_ms(module, options.threads, BENCH_S))
                  for name, module in modules.items()}
-        if "bandwidth" in operator.bars:  # next to the last of our modules, the tuned one
+        if "bandwidth" in operator.bars:  # this turn stands next to the turn of our tuned module
             turns["gbs"] = bandwidth_turn(stack, pruner, operator, options, folder)
         turns |= {name: peer.measure for name, peer in peers.items()}
         times, clean, dropped = rounds.run(turns, options.rounds)
     middle = {name: statistics.median(values) for name, values in times.items()}
     best_peer = min(peers, key=middle.get, default=None)
     tuned, direct = middle.get("tuned"), middle.get("direct")
-    # Shares of the peak are those of the direct form: Winograd's does fewer operations.
+    # The share of the peak is that of the direct form, because Winograd's form has fewer
+    # operations.
     gflops = ratio(1e-3 * operator.flops or None, direct or tuned)
     row = {
         "operator": operator.text,
@@ -103,7 +107,8 @@ def compare_operator(pruner, rounds, operator, options, folder):
         "peak_gflops": max(times["peak_gflops"]),
         "percent_of_peak": ratio(gflops, max(times["peak_gflops"]), 100),
         "bandwidth_gbs": middle.get("gbs"),
-        # Within each round: the bandwidth of a shared machine moves by half from minute to minute.
+        # The share is computed within each round: the bandwidth of a shared machine changes by half
+        # from minute to minute.
         "percent_of_bandwidth": statistics.median(
             ratio(1e-3 * operator.bytes, us * gbs, 100)
             for us, gbs in zip(times["tuned"], times["gbs"])) if "gbs" in times else None,
@@ -132,7 +137,8 @@ def bar_text(kind, value):
 
 
 def met(bars, row):
-    """"yes", or what is not: a kind of bar, "untuned", or "rounds" for too few clean ones."""
+    """Returns "yes", or "no: " and the missed bars: a kind of bar, "untuned", or "rounds" for too
+    few clean rounds."""
     shares = {"peak": "percent_of_peak", "bandwidth": "percent_of_bandwidth",
               "winograd": "winograd_speedup"}
     missed = [kind for kind, key in shares.items() if kind in bars and (row[key] or 0) < bars[kind]]

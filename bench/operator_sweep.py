@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The 134 operators that Pruner's release tunes one by one (its auto_tune_op.sh), compared in modes.
+"""Compares modes on the 134 operators that Pruner's release tunes one by one (its auto_tune_op.sh).
 
   operator_sweep.py --list                     the operators, as `pruner --op` takes them
   operator_sweep.py --build build/release      `pruner compare` of each; a line of TSV each, and the
@@ -7,12 +7,17 @@
   operator_sweep.py --drawn 20 --seeds 2       the same for operators drawn at random, of which no table is
                                                kept: shapes, windows, strides, groups
 
-Beside the latencies: the trials that a mode needs to the first mode's final latency (within 1 %), over those
-that the first needs itself; and the first trial's time over the best that any mode found. All times are of
-modules of the searches' leaders, run in turns.
+The table has these numbers beside the latencies:
 
-Batches are the release's, made for GPUs: `--most-gflop 2` leaves out what takes a CPU too long. Depthwise
-convolutions and poolings are NHWC here, NCHW there; the release's im2col convolutions are plain ones here.
+- the trials that a mode needs to reach the first mode's final latency (within 1 %), over the trials
+  that the first mode itself needs
+- the time of the first trial over the best time that any mode found
+
+All times are times of modules of the searches' leaders, which run in turns.
+
+The batch sizes are the release's, which are made for GPUs; `--most-gflop 2` leaves out operators
+that take a CPU too long. Depthwise convolutions and poolings are NHWC here and NCHW in the release.
+The release's im2col convolutions are plain convolutions here.
 """
 import argparse
 import json
@@ -25,8 +30,8 @@ import subprocess
 import sys
 import tempfile
 
-REACHED = 1.01  # a latency is reached at this x of it
-FAR = 1.4       # x of the best: such leaders are not raced
+REACHED = 1.01  # a latency is reached at this multiple of it
+FAR = 1.4       # leaders slower than this multiple of the best time are not raced
 
 SWEEP = {
     "matmul {}": """128_128_128 1024_1024_1024 512_512_512 256_256_256 128_128_128 128_1000_4096 65536_1024_2
@@ -48,7 +53,8 @@ SWEEP = {
     "conv2d_nchw {} stride=2": """128_64_112_112_3_7_7 128_96_32_32_32_2_2 128_128_28_28_128_3_3
         128_256_14_14_256_3_3 128_512_7_7_512_3_3 128_512_28_28_256_1_1 128_1024_14_14_512_1_1
         1_32_64_64_32_3_3 1_128_128_128_32_3_3 3_64_28_28_32_3_3 32_256_14_14_128_3_3 64_128_56_56_64_3_3""",
-    # By im2col in the release. One of its shapes lacks the batch: 1024_14_14_256_1_1, 128 as its neighbours.
+    # The release computes these convolutions by im2col. The release's shape 1024_14_14_256_1_1
+    # lacks the batch, and has a batch of 128 here, like its neighbours.
     "conv2d {} ": """64_128_16_16_64_3_3 128_168_42_42_168_1_1 128_1024_14_14_256_1_1 128_256_16_16_256_1_1
         128_512_14_14_1024_1_1 128_168_21_21_1008_1_1 128_42_64_64_42_1_1 32_128_32_32_64_1_1
         128_42_83_83_96_1_1 128_96_32_32_32_2_2 128_84_83_83_168_1_1 128_336_21_21_336_1_1
@@ -70,7 +76,8 @@ SWEEP = {
 
 
 def drawn(count, seed):
-    """Operators of networks' kinds and sizes, a millisecond or so of a core: no two of one text."""
+    """Returns (text, floating-point operations) of `count` drawn operators, no two of the same
+    text. Kinds and sizes are those of networks; an operator takes a core about a millisecond."""
     rng = random.Random(seed)
     channels = [16, 24, 40, 48, 64, 80, 96, 112, 128, 160, 192, 256, 320, 384, 512]
     sizes = [7, 10, 14, 19, 20, 28, 32, 38, 40, 56]
@@ -108,7 +115,7 @@ def drawn(count, seed):
 
 
 def operators():
-    """(text, multiply-adds x 2), in the release's order."""
+    """Yields (text, floating-point operations) of each operator, in the release's order."""
     for template, shapes in SWEEP.items():
         for shape in shapes.split():
             numbers = [int(n) for n in shape.split("_")]
@@ -116,11 +123,14 @@ def operators():
 
 
 class Leaders:
-    """The trials of one search that were its best when they were measured, timed again in turns with those of
-    the others: the least of a few hundred timings is not the fastest program."""
+    """The leaders of a search: the trials that were its best when they were measured.
+
+    Leaders are timed again, in turns with the leaders of other searches: the least of a few hundred
+    timings need not be the time of the fastest program.
+    """
 
     def __init__(self, path):
-        self.trials = []  # number, line
+        self.trials = []  # (number, line, seconds) of each leader
         best = math.inf
         for number, line in enumerate(path.read_text().splitlines()):
             record = json.loads(line)
@@ -131,10 +141,10 @@ class Leaders:
                 self.trials.append((number + 1, line, seconds))
             best = min(best, seconds)
         self.best = best
-        self.seconds = {}  # by number, in the race
+        self.seconds = {}  # times in the race, by a trial's number
 
     def reach(self, seconds):
-        """Trials until a leader took at most that."""
+        """Returns the number of trials until a leader reached that time."""
         return next((n for n, _, _ in self.trials if self.seconds.get(n, math.inf) <= REACHED * seconds), math.inf)
 
     def first(self):
@@ -145,8 +155,9 @@ class Leaders:
 
 
 def race(build, text, searches, args, folder):
-    """Fills the leaders' seconds; those far from the best are left out, but each search's first trial."""
-    pruner, racers = build / "pruner", {}  # the module's path by line
+    """Races the leaders and fills in their seconds. Leaders far from the best are left out, except
+    for the first trial of each search."""
+    pruner, racers = build / "pruner", {}  # `racers` has the paths of the modules, by record line
     best = min(search.best for search in searches)
     target = ["--target", args.target] if args.target else []
     for search in searches:
@@ -168,7 +179,7 @@ def race(build, text, searches, args, folder):
 
 
 def compare(build, text, args):
-    """By mode: the leaders of each seed, raced."""
+    """Runs `pruner compare` on an operator; returns the raced leaders of each seed, by mode."""
     with tempfile.TemporaryDirectory() as temporary:
         temporary = pathlib.Path(temporary)
         folder = args.work_dir / re.sub("[^A-Za-z0-9=]+", "_", text) if args.work_dir else temporary
@@ -213,7 +224,7 @@ def main():
         found = compare(args.build, text, args)
         median = {mode: statistics.median(s.final() for s in found[mode]) for mode in modes}
         best = min(search.final() for of_mode in found.values() for search in of_mode)
-        goals = [search.final() for search in found[first_mode]]  # of each seed
+        goals = [search.final() for search in found[first_mode]]  # a goal for each seed
         trials = {mode: [s.reach(goal) for s, goal in zip(found[mode], goals)] for mode in modes}
         for mode in others:
             shares[mode].append(statistics.median(t / own for t, own in zip(trials[mode], trials[first_mode])))

@@ -1,29 +1,29 @@
-"""The operators of `cpu_peers.py operators`: how this project, ONNX and torch spell each, what it
-costs, and the figure it has to reach."""
+"""Defines the operators of `cpu_peers.py operators`: the spelling of each in this project, ONNX and
+torch, its cost, and the number that it has to reach."""
 import dataclasses
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-Node = tuple  # ONNX operator, names of its inputs, attributes; its output is the next one's "t"
+Node = tuple  # (ONNX operator, names of inputs, attributes); its output is "t" of the next node
 
 
 @dataclasses.dataclass(frozen=True)
 class Operator:
-    text: str  # as `pruner ops` spells it
-    # What to reach: "peak" and "bandwidth" in percent, "peer" as the largest ratio to the best peer,
-    # "winograd" as the least speedup over the direct form.
+    text: str  # spelling of `pruner ops`
+    # Numbers to reach: "peak" and "bandwidth" in percent, "peer" as the largest ratio to the best
+    # peer, "winograd" as the least speedup over the direct form.
     bars: dict
     inputs: dict  # ONNX inputs and their shapes; images are NCHW
     output: list
     nodes: list[Node]
-    torch: list[str]  # expressions over the inputs, the weights and `packed`; the quickest counts
+    torch: list[str]  # expressions of inputs, weights and `packed`; the quickest counts
     weights: dict = dataclasses.field(default_factory=dict)
-    packed: str = ""  # torch: a weight laid out beforehand
-    flops: int = 0  # 0: not a matter of arithmetic
-    bytes: int = 0  # read and written at least, where the bar is the bandwidth
-    forms: bool = False  # a 3x3 convolution of stride 1: measured in direct form too
+    packed: str = ""  # torch's expression for a weight that is packed beforehand
+    flops: int = 0  # floating-point operations; 0: arithmetic does not matter
+    bytes: int = 0  # least bytes to read and write, if the bar is the bandwidth
+    forms: bool = False  # whether the direct form is also measured (3x3 convolutions of stride 1)
 
 
 PEER = {"peer": 1.03}
@@ -50,7 +50,8 @@ def batch_matmul(b, m, n, k, bars):
 
 
 def conv(ci, size, co, kernel, bars, stride=1, groups=1, bias_relu=False):
-    """A square convolution of `size` x `size` inputs, padded so that stride 1 keeps the size."""
+    """Returns a square convolution of `size` x `size` inputs, padded so that stride 1 keeps the
+    size."""
     out, padding = size // stride, kernel // 2
     depthwise = groups > 1
     text = (f"depthwise_conv2d 1 {ci} {out} {out} {kernel} {kernel}" if depthwise else
@@ -94,7 +95,7 @@ def global_pool(channels, size, bars):
 
 
 def rowwise(name, onnx_op, expression, shape, bars, inputs=("x",), weights=None, **attributes):
-    """An operator that keeps its shape."""
+    """Returns an operator whose output has the shape of its inputs."""
     weights = weights or {}
     return Operator(" ".join(map(str, [name, *shape])), bars, {x: shape for x in inputs}, shape,
                     [(onnx_op, " ".join([*inputs, *weights]), attributes)], [expression], weights)
@@ -112,7 +113,7 @@ def attention(heads, length, width, bars, sharing=1, causal=False):
 
 
 def gated(m, n, k, bars):
-    """The gate of a gated MLP: silu(x w) y, where y is the other product."""
+    """Returns the gate of a gated MLP: silu(x w) y; y is the other product."""
     linear = "torch.ops.aten.linear(x, w)"
     return Operator(f"dense {m} {n} {k} +silu +gate", bars, {"x": [m, k], "y": [m, n]}, [m, n],
                     [("Gemm", "x w", {"transB": 1}), ("Sigmoid", "t", {}), ("Mul", "t t_Gemm", {}),
@@ -147,8 +148,8 @@ OPERATORS = [
     dense(1, 4096, 4096, {"bandwidth": 90}),
     attention(12, 128, 64, {"peer": 0.8}),
     attention(12, 512, 64, {"peer": 0.8}),
-    # Named by `pruner ops`, with their sources: llama_3_8b_attention, deepseek_r1_expert,
-    # flux_attention, flux_convolution, llama_4_mlp.
+    # `pruner ops` names these operators, with their sources: llama_3_8b_attention,
+    # deepseek_r1_expert, flux_attention, flux_convolution, llama_4_mlp.
     attention(32, 2048, 128, {"peer": 0.8}, sharing=4, causal=True),
     gated(16, 2048, 7168, {"bandwidth": 90}),
     attention(24, 4608, 128, {"peer": 0.8}),

@@ -1,17 +1,25 @@
-"""Peers, each in a process of its own that measures when asked and is stopped in between: a thread
-pool that spins while it waits would otherwise take cores from whoever is measured next.
+"""Runs peers, each in a process of its own that measures when asked and is stopped in between.
 
-A peer's time is that of the operator itself, and where there are two ways to take it, the smaller.
-ONNX Runtime and OpenVINO: its nodes in the runtime's own profile, without what a network has only
-at its borders (reorders of inputs and outputs), or the whole call. ONNX Runtime profiles each run:
-the mean of the middle half of them. OpenVINO gives means only: the median over short stretches, the
-first calls taken off. Both cut to whole microseconds (ONNX Runtime each run, OpenVINO each run and
-the mean): 0.5 us is added back for each cut. torch: the quickest of several eager calls (images in
-both memory formats; weights packed by oneDNN where it can), in a TorchScript loop, which costs
-below a microsecond a call.
+A thread pool may spin while it waits. A process that is not stopped would then take cores from the
+runtime that is measured next.
 
-Run as a program: peer_process.py PEER OPERATOR MODEL.onnx THREADS; one "measure" a line on standard
-input, one JSON number of microseconds a line on standard output. Whole networks are network_peers.py's.
+The time of a peer is the time of the operator itself. If there are two ways to take the time, the
+smaller time counts:
+
+- ONNX Runtime and OpenVINO: the operator's nodes in the runtime's own profile, or the whole call.
+  The profile is taken without reorders of inputs and outputs, which a network has only at its
+  borders.
+- ONNX Runtime profiles each run; the mean of the middle half of the runs counts.
+- OpenVINO gives only means; the median over short stretches counts, without the first calls.
+- Both runtimes cut times to whole microseconds, ONNX Runtime each run, OpenVINO each run and the
+  mean. 0.5 us is added back for each cut.
+- torch: the quickest of several eager calls, with images in both memory formats and with weights
+  that oneDNN packs if it can. The calls run in a TorchScript loop, which costs less than a
+  microsecond a call.
+
+The program is called as peer_process.py PEER OPERATOR MODEL.onnx THREADS. Each line "measure" on
+standard input gives a line with a JSON number of microseconds on standard output. network_peers.py
+does the same for whole networks.
 """
 import collections
 import ctypes
@@ -29,18 +37,20 @@ import numpy as np
 
 import operators
 
-LOOK_S = 0.25  # for each way to take the time, each time
-STRETCHES = 5  # of OpenVINO's profile, sharing LOOK_S
-# Held to AVX2, only torch's libraries are.
+LOOK_S = 0.25  # seconds of each look in each way to take the time
+STRETCHES = 5  # stretches of OpenVINO's profile, which share LOOK_S
+# The environment that restricts a peer to AVX2. Only torch's libraries follow it.
 AVX2_ENV = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2",
             "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
 
 
 class PeerProcess:
-    """A program that answers "measure", stopped unless it measures. `ready`: its first answer."""
+    """A program that answers lines, and is stopped unless it measures. `ready` is its first
+    answer."""
 
     def __init__(self, *command, environment=None):
-        # Outputs are kept in the heap: fresh pages for each call would be none of the operator's work.
+        # These settings keep outputs in the heap. Fresh pages for each call would add time that is
+        # not the operator's.
         heap = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**30)}
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
@@ -67,7 +77,7 @@ class PeerProcess:
             self.process.stdin.write(f"{line}\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # it ended: the answer says why
+            pass  # the process has ended; _answer() says why
         answer = self._answer()
         self.process.send_signal(signal.SIGSTOP)
         return answer
@@ -79,19 +89,20 @@ class PeerProcess:
 
 
 def operator_peer(peer, text, model, threads, environment=None):
-    """The process of one peer for one operator."""
+    """Starts the process of a peer for an operator."""
     return PeerProcess(__file__, peer, text, model, threads, environment=environment)
 
 
 def begin_answering():
-    """First thing in a program that is a PeerProcess."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: stopped, it would outlive its parent
+    """Prepares a program that is a PeerProcess; the program calls this function first."""
+    # PR_SET_PDEATHSIG: a stopped process would outlive its parent.
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     global answers
-    answers, sys.stdout = sys.stdout, sys.stderr  # libraries print what they like
+    answers, sys.stdout = sys.stdout, sys.stderr  # libraries may print on standard output
 
 
 def answer_each_line(ready, look):
-    """The other side of a PeerProcess; `look` is given the line without its end."""
+    """Answers a PeerProcess: first with `ready`, then with `look(line)` for each line of input."""
     print(json.dumps(ready), file=answers, flush=True)
     for line in sys.stdin:
         print(json.dumps(look(line.rstrip("\n"))), file=answers, flush=True)
@@ -186,8 +197,11 @@ def openvino_times(model, operator, threads):
 
 
 def torch_loop_us(torch, expression, values):
-    """A look at one expression: calls in a TorchScript loop. Its input comes from a list and its
-    result goes to one, or the loop's optimizer would leave out all calls but one."""
+    """Returns a function that times an expression in a TorchScript loop, in microseconds a call.
+
+    The input comes from a list, and the result goes to the list. Otherwise the loop's optimizer
+    would leave out all calls but one.
+    """
     arguments = "".join(f", {name}: Tensor" for name in values if name != "x")
     unit = torch.jit.CompilationUnit(
         f"def loop(xs: List[Tensor]{arguments}, n: int):\n"
@@ -225,7 +239,7 @@ def torch_times(model, operator, threads):
 
 
 def read_bandwidth_gbs(threads):
-    """Reads 512 MiB in several ways; a look is the quickest one's GB/s."""
+    """Returns a function that reads 512 MiB in several ways and returns the quickest way's GB/s."""
     import torch
 
     torch.set_num_threads(threads)
@@ -237,7 +251,8 @@ def read_bandwidth_gbs(threads):
 
 
 def quickest(peer, text, model, threads):
-    """A look at a peer in all its ways; one that is far from the quickest is not tried each time."""
+    """Returns a function that times a peer in its quick ways. A way that is far from the quickest
+    in the first looks is left out."""
     operator = next(o for o in operators.OPERATORS if o.text == text)
     ways = {"onnxruntime": onnxruntime_times, "openvino": openvino_times, "torch": torch_times}
     looks = ways[peer](model, operator, threads)

@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
-"""Float32 networks that multiply bfloat16, beside OpenVINO, which does so by default.
+"""Compares float32 networks that multiply bfloat16 with OpenVINO, which does so by default.
 
   precision.py                    all of them; writes bench/results/cpu_precision.tsv
   precision.py NETWORK...         those (printed, not written)
 
-The same ONNX file in our float32 and bfloat16 modules, without a trial or tuned for `--trials`, in
-OpenVINO with float32 and in its default, whose type it tells, and in ONNX Runtime, in turns.
-`ratio` is of our bfloat16 to OpenVINO's default, `gain` to our float32, `f32_ratio` of our float32
-to the better of the peers' float32. The errors are to OpenVINO in float32, over `--inputs` inputs:
-the root of the mean square of the outputs' differences over that of the outputs, the mean of the
-inputs; `f32_error` is the largest difference over the largest output. Needs openvino.
+The same ONNX file runs in turns in our float32 and bfloat16 modules, in OpenVINO (with float32 and
+with its default), and in ONNX Runtime. Our modules are untuned, or tuned with `--trials` trials.
+OpenVINO tells the type of its default. The columns mean:
+
+  ratio           our bfloat16 time over the time of OpenVINO's default
+  gain            our float32 time over our bfloat16 time
+  f32_ratio       our float32 time over the better float32 time of the peers
+  error           our bfloat16 error relative to OpenVINO in float32, the mean over `--inputs`
+                  inputs: the root mean square of the outputs' differences over that of the outputs
+  openvino_error  the same error of OpenVINO's default
+  f32_error       our largest float32 difference over the largest output
+
+The script needs openvino.
 """
 import argparse
 import pathlib
@@ -28,7 +35,7 @@ BENCH_S = 0.7
 
 
 class OpenVino:
-    """A network compiled for latency; `precision`: None is OpenVINO's own choice."""
+    """A network that OpenVINO compiles for latency. `precision` None is OpenVINO's own choice."""
 
     def __init__(self, model, threads, precision):
         import openvino

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Every layer of a QDQ file beside ONNX Runtime's, given equal inputs.
+"""Compares every layer of a QDQ file with ONNX Runtime's layer on equal inputs.
 
   quantized_layers.py MODEL.onnx...       a line for each kind of layer
 
-A layer is what lies between quantized tensors and one more: its inputs are what ONNX Runtime found in
-the whole network, its output is compared in steps. `apart` is the largest difference, `share` how many
-elements differ. The exit code is 1 where a layer differs by more than a step, or on 0.1 % of its
-elements. Networks without files: `pruner networks export`, `pruner quantize`.
+A layer is the part of a network between quantized tensors and the next quantized tensor. The inputs
+of a layer are the tensors that ONNX Runtime computes in the whole network. The output is compared
+in steps of quantization. `apart` is the largest difference in steps, `share` the share of elements
+that differ.
+
+The exit code is 1 if a layer differs by more than a step, or on more than 0.1 % of its elements.
+The commands `pruner networks export` and `pruner quantize` make files of built-in networks.
 """
 import argparse
 import collections
@@ -27,7 +30,7 @@ def is_byte(array):
 
 
 def with_outputs(model, names):
-    """The model with these tensors as its outputs."""
+    """Returns the model with these tensors as further outputs."""
     types = {v.name: v for v in onnx.shape_inference.infer_shapes(model).graph.value_info}
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
@@ -37,7 +40,8 @@ def with_outputs(model, names):
 
 
 def layer_inputs(model, output):
-    """The quantized tensors, and inputs of the network, that `output` is computed of; its kind."""
+    """Returns the inputs and the kind of the layer that computes `output`. The inputs are quantized
+    tensors and inputs of the network; the kind is the operators' names."""
     maker = {name: node for node in model.graph.node for name in node.output}
     constants = {tensor.name for tensor in model.graph.initializer}
     inputs, kinds, open_names, seen = set(), [], list(maker[output].input), set()

@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""Quantized networks beside ONNX Runtime and OpenVINO.
+"""Compares quantized networks with ONNX Runtime and OpenVINO.
 
   quantized_networks.py                    all of them; writes bench/results/cpu_quantized.tsv
   quantized_networks.py NETWORK...         those (printed, not written)
 
-A built-in network is written as QDQ by ONNX Runtime's quantize_static (uint8 activations, int8
-weights a channel, ranges of four seeded inputs: for times, not for accuracy). The same file in our
-module, whose other products are what `--precision auto` makes of them, in ONNX Runtime, and in
-OpenVINO with its default precision and with float32 for what is not quantized, in turns. `ratio` is
-of ours to the best of the three; `agrees` the cosine of our outputs and ONNX Runtime's. A file that
-OpenVINO's process dies of is compared with ONNX Runtime alone. Needs openvino.
+ONNX Runtime's quantize_static writes a built-in network as QDQ, with uint8 activations and int8
+weights by channel. The ranges come from four seeded inputs, which is right for times but not for
+accuracy.
+
+The same file runs in turns in our module, in ONNX Runtime, and in OpenVINO. Our products that are
+not quantized follow `--precision auto`. OpenVINO runs with its default precision, and with float32
+for the parts that are not quantized. If OpenVINO's process dies of a file, only ONNX Runtime is
+compared.
+
+`ratio` is our time over the best of the peers' times. `agrees` is the cosine of our outputs and
+ONNX Runtime's. The script needs openvino.
 """
 import argparse
 import pathlib
@@ -39,7 +44,7 @@ class Calibration(quantization.CalibrationDataReader):
 
 
 def quantized(pruner, network, folder, threads):
-    """The path of the network as a QDQ file."""
+    """Writes a built-in network as a QDQ file and returns its path."""
     whole, folded, path = (folder / f"{name}.onnx" for name in ("whole", "folded", network))
     pruner.run("networks", "export", network, "-o", whole)
     quant_pre_process(str(whole), str(folded), skip_symbolic_shape=True)

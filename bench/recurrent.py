@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""LSTM, GRU and RNN beside ONNX Runtime: a module of one length, one of a range of lengths (--dim),
-and ONNX Runtime on the same file take turns of several runs; the median counts. Weights and inputs
-are drawn by seed; outputs may differ by 1e-5 of the largest.
+"""Compares LSTM, GRU and RNN with ONNX Runtime.
 
   recurrent.py [--threads N] [--rounds N] [-o FILE.tsv]
+
+A module of one length, a module of a range of lengths (--dim), and ONNX Runtime take turns of
+several runs; the median counts. Weights and inputs are drawn by seed. Outputs may differ by 1e-5 of
+the largest output.
 """
 import argparse
 import pathlib
@@ -15,7 +17,8 @@ import numpy as np
 import runtimes
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
-# Operator, units, steps, batch, directions; inputs are as many as units.
+# Each case is (operator, units, steps, batch, directions). The number of inputs is that of the
+# units.
 CASES = [
     ("LSTM", 64, 64, 1, 1), ("LSTM", 128, 64, 1, 2), ("LSTM", 256, 64, 1, 1),
     ("LSTM", 256, 64, 1, 2),
@@ -23,11 +26,11 @@ CASES = [
     ("GRU", 256, 64, 1, 2), ("GRU", 512, 32, 4, 1), ("RNN", 256, 64, 1, 1),
 ]
 TOLERANCE = 1e-5
-TURN = 20  # runs
+TURN = 20  # timed runs of ONNX Runtime in a turn
 
 
 def write_model(path, op, units, steps, batch, directions):
-    """A network of one node; `steps`: a number or the name of a dim."""
+    """Writes a network of one node. `steps` is a number, or the name of a dim."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
@@ -39,7 +42,7 @@ def write_model(path, op, units, steps, batch, directions):
     rows = GATES[op] * units
     attributes = {"hidden_size": units, "direction": "bidirectional" if directions == 2 else "forward"}
     if op == "GRU":
-        attributes["linear_before_reset"] = 1  # as torch exports it
+        attributes["linear_before_reset"] = 1  # torch exports GRUs so
     node = helper.make_node(op, ["x", "W", "R", "B"], ["y", "last"], **attributes)
     weights = {"W": drawn(directions, rows, units), "R": drawn(directions, rows, units),
                "B": drawn(directions, 2 * rows)}
@@ -83,7 +86,7 @@ def compare(case, folder, options):
                 session.infer({"x": x})
                 runs.append((time.perf_counter() - start) * 1e3)
             times[name].append(statistics.median(runs[TURN:]))
-            time.sleep(0.2)  # its threads spin on for a while
+            time.sleep(0.2)  # ONNX Runtime's threads spin on for a while
     median = {name: statistics.median(all_of) for name, all_of in times.items()}
     return [op, units, steps, batch, directions, *(f"{median[name]:.3f}" for name in times),
             f"{median['fixed'] / median['onnxruntime']:.2f}",

@@ -1,4 +1,4 @@
-"""What comparisons share: this project's program, ONNX Runtime, and the tables of results."""
+"""Offers the comparisons this project's program, ONNX Runtime, and the tables of results."""
 import importlib.metadata
 import json
 import pathlib
@@ -12,11 +12,11 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
-PROBE_S = 0.6  # of a look at what the machine can do
+PROBE_S = 0.6  # seconds of a probe of the machine's peaks
 
 
 def memory_mb(key):
-    """A figure of this process's status: VmRSS, VmHWM (its peak)."""
+    """Returns a number of this process's status in MiB: VmRSS, or VmHWM (the peak)."""
     for line in pathlib.Path("/proc/self/status").read_text().splitlines():
         if line.startswith(key + ":"):
             return int(line.split()[1]) / 1024
@@ -24,7 +24,7 @@ def memory_mb(key):
 
 
 class Pruner:
-    """The program `pruner`; its commands as methods."""
+    """The program `pruner`, with its commands as methods."""
 
     def __init__(self, program=None):
         self.program = str(program or ROOT / "build" / "release" / "pruner")
@@ -32,7 +32,8 @@ class Pruner:
             raise SystemExit(f"{self.program}: no such program; build the preset release")
 
     def run(self, *arguments):
-        """Standard output of a command; its error ends the comparison with the command line."""
+        """Runs a command and returns its standard output. Raises RuntimeError with the command line
+        if the command fails."""
         command = [self.program, *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
@@ -44,11 +45,12 @@ class Pruner:
         return json.loads(self.run(*arguments, "--json"))
 
     def compile(self, source, module, records=None):
-        """`source`: how a command names a network or operator, e.g. ["--network", "resnet_50"]."""
+        """Compiles a module. `source` has the arguments that name a network or an operator, such as
+        ["--network", "resnet_50"]."""
         self.run("compile", *source, *(["--records", records] if records else []), "-o", module)
 
     def compile_tuned(self, source, module, trials, work_dir):
-        """The same, with the records of so many trials; without any for 0."""
+        """Compiles a module with the records of `trials` trials; 0: without records."""
         records = None
         if trials:
             self.run("tune", *source, "--n-trials", trials, "--work-dir", work_dir)
@@ -56,7 +58,7 @@ class Pruner:
         self.compile(source, module, records)
 
     def infer(self, module, feeds):
-        """The module's outputs by name, for inputs by name."""
+        """Runs a module on inputs by name and returns its outputs by name."""
         with tempfile.TemporaryDirectory() as folder:
             inputs, outputs = f"{folder}/inputs.npz", f"{folder}/outputs.npz"
             np.savez(inputs, **feeds)
@@ -65,7 +67,8 @@ class Pruner:
                 return {name: arrays[name] for name in arrays.files}
 
     def median_ms(self, module, threads, seconds=None, dims=()):
-        """`dims`: of a module for many shapes, e.g. ["seq=77"]."""
+        """Returns the median time of a run in ms. `dims` has the extents for a module of many
+        shapes, such as ["seq=77"]."""
         more = ["--min-time", seconds] if seconds else []
         more += [word for dim in dims for word in ("--dim", dim)]
         return self.json("bench", "--module", module, "--threads", threads, *more)["median_ms"]
@@ -81,7 +84,7 @@ class OnnxRuntime:
     """A session of ONNX Runtime on the CPU with all its graph optimizations."""
 
     def __init__(self, model, threads):
-        import onnxruntime  # here, so that what is not compared with it runs without
+        import onnxruntime  # imported here: scripts that do not compare with it run without
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
@@ -96,7 +99,8 @@ class OnnxRuntime:
         return dict(zip(self.names, self.session.run(self.names, feeds)))
 
     def seeded_feeds(self, seed=0):
-        """Floats from a normal distribution; integers and booleans are 0 or 1."""
+        """Returns inputs by name. Floats come from a normal distribution; integers and booleans are
+        0 or 1."""
         rng = np.random.default_rng(seed)
         feeds = {}
         for tensor in self.session.get_inputs():
@@ -110,7 +114,8 @@ class OnnxRuntime:
 
 
 def relative_difference(found, expected):
-    """max |found - expected| / max |expected| over all outputs; the largest."""
+    """Returns the largest max |found - expected| / max |expected| over all outputs. A missing
+    output, another shape, or a difference that is not finite gives infinity."""
     worst = 0.0
     for name, value in expected.items():
         if name not in found or found[name].shape != value.shape:
@@ -154,9 +159,12 @@ def cell(value):
 
 
 def report(name, command, rows, keep=True, notes=()):
-    """Prints rows (equal dicts) as a table, and notes; with `keep`, writes them to
-    bench/results/<name>.tsv, headed by what they were measured with; of absolute paths, which are of one
-    machine, the last name is left."""
+    """Prints rows (dicts with the same keys) as a table, and notes.
+
+    With `keep`, writes the table to bench/results/<name>.tsv, behind lines with the command, date,
+    version, device and peers. In the command, the last name of an absolute path stands for the
+    path, because paths belong to one machine.
+    """
     keys = list(rows[0])
     cells = [[cell(value) for value in row.values()] for row in rows]
     widths = [max(len(c) for c in column) for column in zip(keys, *cells)]

@@ -1,20 +1,31 @@
 #!/usr/bin/env python3
-"""How far networks scale, by simulation: `bench/scaling.py [NETWORK ...]`. Needs numpy only.
+"""Simulates how far networks scale: `bench/scaling.py [NETWORK ...]`. The script needs only numpy.
 
-For each number of threads n the network is compiled for n (`--threads n`) and run on one thread, in
-which each parallel loop's iterations (tiles) are counted and timed. A kernel is replayed on n cores as
+The network is compiled for each number n of threads (`--threads n`) and run on one thread. In the
+run the iterations (tiles) of each parallel loop are counted and timed. The replay of a kernel on n
+cores takes
 
     max(sum of seconds * ceil(tiles / n) / tiles, bytes / bandwidth) + loops * fork-join + serial
 
-where the pool gives each core tiles / n, one more to some, the bandwidth is that of the machine
-(--bandwidth-gbs; what one core gets of it is in the tiles' times), fork and join take
---fork-join-us * log2(cores with tiles), and `serial` is what the kernel does outside of its loops.
-What a core loses to another's caches, another socket's memory and a lower clock is not replayed.
+The terms of the formula mean:
 
-A row a network, a kind of schedules (those of records, made for 2 threads, or drafted for n) and n:
-`doubling` is the gain over n/2 threads; the percentages say what of the time is not work / n, of which
-`slower_tiles` is work that the schedules for 1 thread did not have; `own_speedup`: where each kernel
-runs on the number of threads up to n that suits it best, with the schedule for it.
+- The pool gives each core tiles / n tiles, and one more tile to some cores.
+- `bandwidth` is the bandwidth of the machine (--bandwidth-gbs). The limit of one core is part of
+  the tiles' times.
+- Fork and join take --fork-join-us * log2(cores with tiles).
+- `serial` is the time of the kernel outside of its loops.
+
+The replay leaves out the time that a core loses to other cores' caches, to another socket's memory
+and to a lower clock.
+
+The table has a row for each network, kind of schedules, and n. Schedules come from records, which
+were made for 2 threads, or are drafted for n. The columns mean:
+
+- `doubling` is the gain over n/2 threads.
+- The percentages are the parts of the time that are not work / n. `slower_tiles` is work that the
+  schedules for 1 thread do not have.
+- `own_speedup` is the speedup if each kernel runs on the best number of threads up to n, with the
+  schedule for that number.
 """
 import argparse
 import collections
@@ -36,12 +47,12 @@ import pruner.module  # noqa: E402
 NETWORKS = ["resnet_50", "mobilenet_v2", "bert_base", "gpt2"]
 THREADS = [1, 2, 4, 8, 16, 32, 64, 128]
 SCHEDULES = {"records": [], "drafted": ["--no-shipped-records"]}
-SCALES = 1.3  # gain of doubling the threads below which a network no longer scales
+SCALES = 1.3  # least gain of doubling the threads with which a network still scales
 
 
 class Loop(NamedTuple):
     tiles: int
-    seconds: float  # on one thread
+    seconds: float  # time on one thread
 
 
 class Kernel(NamedTuple):
@@ -55,8 +66,8 @@ class Kernel(NamedTuple):
 
 
 class Machine(NamedTuple):
-    bandwidth: float  # bytes/s
-    fork_join_s: float  # of two threads, and more for each doubling
+    bandwidth: float  # in bytes/s
+    fork_join_s: float  # time with two threads; each doubling adds as much
 
 
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -64,23 +75,23 @@ PARALLEL_FOR = ctypes.CFUNCTYPE(None, ctypes.c_void_p, BODY, ctypes.c_void_p, ct
 
 
 class Pool(ctypes.Structure):
-    """PrunerPool of include/pruner/kernel.h."""
+    """The struct PrunerPool of include/pruner/kernel.h."""
     _fields_ = [("parallel_for", PARALLEL_FOR), ("threads", ctypes.c_int32)]
 
 
 class LoopRecorder:
-    """Takes the place of parallel_for() in an instance of one thread."""
+    """Replaces parallel_for() in an instance of one thread, and records the loops."""
 
     def __init__(self, module, kernels):
-        self.seconds = (ctypes.c_double * kernels)()  # of each kernel, as the module notes them
-        self.function = PARALLEL_FOR(self.run)  # lives as long as the instance may call it
-        # An instance begins with its pool (cpu_executor.c).
+        self.seconds = (ctypes.c_double * kernels)()  # times of the kernels, written by the module
+        self.function = PARALLEL_FOR(self.run)  # kept while the instance may call the function
+        # An instance begins with a pointer to its pool (cpu_executor.c).
         ctypes.cast(module._instance, ctypes.POINTER(ctypes.POINTER(Pool)))[0][0].parallel_for = self.function
 
     def begin(self):
         self.seconds[:] = [-1.0] * len(self.seconds)
         self.loops = [[] for _ in self.seconds]
-        self.kernel = 0  # the one that runs: the first that the module has not noted yet
+        self.kernel = 0  # the running kernel: the first whose time the module has not written
 
     def run(self, _, body, closure, tiles):
         while self.seconds[self.kernel] >= 0:
@@ -97,7 +108,7 @@ def seeded_inputs(specs):
 
 
 def timed_run(module, recorder, inputs, outputs):
-    """Seconds of each kernel, and its loops."""
+    """Runs the module once; returns the seconds and the loops of each kernel."""
     recorder.begin()
     pointers = [pruner.module._pointers(arrays) for arrays in (inputs, outputs)]
     module._check(module._run_phase(module._instance, 0, *pointers, recorder.seconds))
@@ -105,7 +116,7 @@ def timed_run(module, recorder, inputs, outputs):
 
 
 def record(path, rounds):
-    """The module's kernels; of each time the least of the rounds."""
+    """Returns the module's kernels. Each time is the least time of the rounds."""
     module = pruner.module.Module(path, 1)
     numbers = next(iter(module.phases.values()))._kernels
     recorder = LoopRecorder(module._opened, len(numbers))
@@ -116,7 +127,8 @@ def record(path, rounds):
              for kernel in zip(*(run[1] for run in runs))]
     rest = [min(run[0][k] - sum(loop.seconds for loop in run[1][k]) for run in runs)
             for k in range(len(numbers))]
-    # The recorder's own time lies outside of the loops: the least that any of them has beside it.
+    # The recorder's own time lies outside of the loops. The estimate is the least time outside of
+    # the loops, per loop, over all kernels.
     beside = min((rest[k] / len(loops[k]) for k in range(len(rest)) if loops[k]), default=0)
     specs = [module._opened._kernel(number).contents for number in numbers]
     return [Kernel(spec.name.decode(), spec.bytes, of, max(0.0, more - beside * len(of)))
@@ -124,7 +136,7 @@ def record(path, rounds):
 
 
 def replay(kernel, n, machine):
-    """Seconds on n cores by what they are spent on."""
+    """Returns the seconds of a kernel on n cores, by the reason for the time."""
     work = kernel.work_s() / n
     few = sum(loop.seconds * (1 / loop.tiles - 1 / n) for loop in kernel.loops if loop.tiles < n)
     uneven = sum(loop.seconds * (math.ceil(loop.tiles / n) / loop.tiles - 1 / n)
@@ -143,7 +155,8 @@ def total_s(kernel, n, machine):
 
 
 def most_lost(kernels, n, machine):
-    """The kernel, all of a name together, that loses most, its share of the network's time, and why."""
+    """Returns a text: the kernel that loses most, its share of the network's time, and the reason.
+    Kernels of the same name count together."""
     lost, time_s = collections.Counter(), collections.Counter()
     for kernel in kernels:
         spent = replay(kernel, n, machine)
@@ -155,7 +168,8 @@ def most_lost(kernels, n, machine):
 
 
 def rows_of(network, schedules, modules, machine):
-    """`modules`: kernels by the number of threads that they were compiled for."""
+    """Returns a row for each number of threads. `modules` has the kernels by the number of threads
+    for which they were compiled."""
     one_s = sum(total_s(kernel, 1, machine) for kernel in modules[1])
     one_work_s = sum(kernel.work_s() + kernel.serial_s for kernel in modules[1])
     rows, own = [], [math.inf] * len(modules[1])
@@ -194,7 +208,7 @@ def measure(program, network, schedules, options, folder):
 
 
 def end_of_scaling(rows):
-    """The number of threads from which on doubling gains less than SCALES."""
+    """Returns the first number of threads at which doubling gains less than SCALES, or None."""
     return next((row["threads"] for row in rows if row["doubling"] and row["doubling"] < SCALES), None)
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Long runs, by hand: modules that are loaded, run and unloaded TIMES times, and a search of as many
-# trials, whose memory and descriptors are printed each minute (MB, descriptors, trials) and must
-# stay flat. soak.sh [TIMES [BUILD]]; a search takes about 20 minutes for 10,000 trials.
+# soak.sh [TIMES [BUILD]]: makes long runs, by hand. Modules are loaded, run and unloaded TIMES
+# times. Then a search has as many trials. Each minute the script prints MB of memory, file
+# descriptors and trials of the search; memory and descriptors must stay flat. A search of 10,000
+# trials takes about 20 minutes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 times=${1:-10000} build=${2:-build/release}

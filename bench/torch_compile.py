@@ -1,13 +1,18 @@
-"""torch.compile with Pruner, 0 trials, beside eager and Inductor, in turns, in one process a network.
+"""Compares torch.compile with Pruner (0 trials) with eager and Inductor, in turns.
 
     python bench/torch_compile.py [NETWORK ...] --program build/release/pruner -o results.tsv
 
-Networks: those of torchvision and HuggingFace's BERT, GPT-2 and a Llama-shaped one, all with random
-weights, batch 1, on as many threads as torch takes. Needs torch 2.11 or newer, torchvision and
-transformers. A row a network: median milliseconds of each, the ratios to Inductor, the largest
-difference from eager in parts of the largest output, seconds until the first result, and, in
-microseconds, what torch's guards and wrappers cost a call, which they do with any backend, and what
-the backend costs over the module's own time.
+The networks are those of torchvision, and HuggingFace's BERT, GPT-2 and a Llama-shaped network. All
+have random weights and batch 1, and run on as many threads as torch takes, each in a process of its
+own. The script needs torch 2.11 or newer, torchvision and transformers.
+
+Each network has a row with these numbers:
+
+- the median milliseconds of each way, and the ratios to Inductor
+- the largest difference from eager, in parts of the largest output
+- the seconds until the first result
+- guards_us: the microseconds that torch's guards and wrappers cost a call, with any backend
+- call_us: the microseconds that the backend costs a call, over the module's own time
 """
 
 import argparse
@@ -31,7 +36,7 @@ COLUMNS = (
 
 
 def network(name):
-    """A model and its inputs."""
+    """Returns a model and its inputs."""
     import torch
 
     ids = torch.randint(0, 1000, (1, 128), generator=torch.Generator().manual_seed(0))
@@ -64,7 +69,8 @@ def first_tensor(result):
 
 
 def overheads(graphs, call, inputs):
-    """Of one graph with one input: microseconds of torch, and of the backend, a call."""
+    """Returns the microseconds a call of torch's wrappers, and of the backend. A model of several
+    graphs or inputs gives NaN."""
     from pruner.torch.runtime import CompiledGraph
 
     if len(graphs) != 1 or len(inputs) != 1:

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Trials that a warm start needs to come to where a cold search ended.
+"""Measures the trials that a warm start needs to reach the end result of a cold search.
 
   warm_start.py --build build/release --work DIR      each network is tuned for --trials, cold; then each begins with
                                                       the schedules of the others; a row of TSV each
 
-A warm start is there when its estimate is within 1 % of the cold search's end, and the module of its records so
-far is in turns with the cold one's. What there is in DIR is used again.
+A warm start has reached the end result when two latencies are within 1 % of the cold search's: its
+estimate, and the time of the module of its records so far. The two modules are timed in turns.
+Files that exist in DIR are used again.
 """
 import argparse
 import json
@@ -17,7 +18,7 @@ import sys
 import time
 
 REACHED = 1.01
-LOOK_EVERY = 50  # trials, once the estimate is there
+LOOK_EVERY = 50  # trials between two looks at the module, once the estimate is reached
 NETWORKS = "resnet_18,resnet_50,mobilenet_v2,mnasnet1_0,efficientnet_b0,googlenet"
 
 
@@ -28,7 +29,8 @@ class Tuning:
         self.args, self.network, self.folder = args, network, folder
 
     def run(self, *options, until=None):
-        """Tunes; `until`: stops after so many trials, as Ctrl-C does."""
+        """Tunes unless the folder is done. With `until`, stops after so many trials, like
+        Ctrl-C."""
         if (self.folder / "done").exists():
             return
         command = [self.args.build / "pruner", "tune", "--network", self.network, "--n-trials", str(self.args.trials),
@@ -44,13 +46,14 @@ class Tuning:
         (self.folder / "done").touch()
 
     def curve(self):
-        """(trials, estimated ms) of each round."""
+        """Returns (trials, estimated ms) of each round."""
         path = self.folder / "total_latency.tsv"
         rows = [line.split("\t") for line in path.read_text().splitlines()] if path.exists() else []
         return [(int(row[5]), float(row[3])) for row in rows if len(row) > 5 and row[3] != "N/A"]
 
     def module(self, trials, path):
-        """The module of the first so many trials."""
+        """Compiles the module of the first `trials` trials, or of all records if `trials` is 0, and
+        returns its path."""
         lines = (self.folder / "records.json").read_text().splitlines()
         searched = [line for line in lines if json.loads(line)["p"]["origin"] != "final"]
         records = path.with_suffix(".json")
@@ -71,7 +74,8 @@ def race(args, modules):
 
 
 def trials_to(args, cold, warm):
-    """Trials until the warm start is at the cold one's end, and both modules' ms; None if it never is."""
+    """Returns the trials until the warm start reaches the cold search's end result, and the ms of
+    both modules. The trials are None if the warm start never reaches the end result."""
     goal = cold.curve()[-1][1]
     module, ms, looked = cold.module(0, args.work / "cold.so"), (0, 0), -LOOK_EVERY
     for trials, estimate in warm.curve():

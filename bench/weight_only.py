@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
-"""GPT-2 with weights of 8 and 4 bits, one token at a time, beside ONNX Runtime on the same file.
+"""Compares GPT-2 with weights of 8 and 4 bits, one token at a time, with ONNX Runtime on the same
+file.
 
   weight_only.py                  all forms; writes bench/results/cpu_weight_only.tsv
   weight_only.py BITSxBLOCK...    those, e.g. 8x32 (printed, not written)
 
-The network is ours, exported for a sequence of one token; its products with constants become
-MatMulNBits with symmetric numbers. So a call streams the weights of a decoding step, without the keys and
-values of earlier tokens. `ours_gbs` is bytes of codes and scales over the time of a call, `share` of the read bandwidth
-that `pruner bench --profile` probes far beyond the caches, `near_share` of what a float32 product with a
-matrix of as many bytes reads in the same turns: a last-level cache may hold part of both. `error` is the largest
-difference from ONNX Runtime over its largest output, which computes in float32 as well (accuracy_level 0).
+Our built-in network is exported for a sequence of one token. Products with constants become
+MatMulNBits with symmetric numbers. A call streams the weights of a decoding step, without the keys
+and values of earlier tokens. The columns mean:
+
+  ours_gbs    the bytes of codes and scales over the time of a call
+  share       ours_gbs over the read bandwidth that `pruner bench --profile` probes far beyond the
+              caches
+  near_share  ours_gbs over the rate of a float32 product with a matrix of as many bytes, in the
+              same turns; a last-level cache may hold a part of both
+  error       the largest difference from ONNX Runtime, which also computes in float32
+              (accuracy_level 0), over the largest output
 """
 import argparse
 import pathlib
@@ -27,11 +33,11 @@ from clean_rounds import Rounds
 
 FORMS = ("8x32", "8x128", "4x32", "4x128")
 BENCH_S = 0.7
-COLUMNS = 1024  # of the float32 matrix that is read for comparison
+COLUMNS = 1024  # columns of the float32 matrix that is read for comparison
 
 
 def quantized(weight, bits, block):
-    """Codes [n, blocks, bytes] and scales [n, blocks] of a matrix [k, n]."""
+    """Returns the codes [n, blocks, bytes] and the scales [n, blocks] of a matrix [k, n]."""
     k, n = weight.shape
     blocks = -(-k // block)
     padded = np.zeros((blocks * block, n), np.float32)
@@ -47,7 +53,7 @@ def quantized(weight, bits, block):
 
 
 def write_quantized(source, target, bits, block):
-    """Writes the network with MatMulNBits; gives the bytes of its codes and scales."""
+    """Writes the network with MatMulNBits, and returns the bytes of its codes and scales."""
     model = onnx.load(source)
     graph = model.graph
     constants = {tensor.name: tensor for tensor in graph.initializer}
@@ -57,7 +63,7 @@ def write_quantized(source, target, bits, block):
             nodes.append(node)
             continue
         weight = numpy_helper.to_array(constants[node.input[1]])
-        if node.op_type == "Gemm":  # the logits', with transB and no bias
+        if node.op_type == "Gemm":  # the product of the logits, with transB and no bias
             weight = weight.T
         codes, scales = quantized(weight, bits, block)
         names = [f"{node.name}_codes", f"{node.name}_scales"]

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Exports architectures of torchvision, timm and transformers with random weights, by both of
-torch's exporters, and compares what their modules give with ONNX Runtime; writes
-bench/results/zoo.json.
+"""Compares the modules of many exported architectures with ONNX Runtime.
+
+The architectures are those of torchvision, timm and transformers, with random weights. Both of
+torch's exporters export each architecture. The script writes bench/results/zoo.json.
 
   zoo.py                    all of them
   zoo.py --only REGEX       those whose names match (printed, not written)
   zoo.py --list             their names
 
-A file passes when max |difference| / max |expected| <= 1e-4 for each output. Sizes are small: what
-is looked at is whether every operator that people export is read and means the same. Needs the
-packages of requirements_zoo.txt.
+A file passes when max |difference| / max |expected| <= 1e-4 for each output. Sizes are small,
+because the test asks only whether every exported operator is read and computes the same. The script
+needs the packages of requirements_zoo.txt.
 """
 import argparse
 import concurrent.futures
@@ -25,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results" / "zoo.json"
 TOLERANCE = 1e-4
 EXPORTERS = ("dynamo", "script")
-LIMIT_S = 600  # of one architecture by one exporter
+LIMIT_S = 600  # limit of one architecture by one exporter
 
 TORCHVISION = {  # name: size of the image
     "alexnet": 96, "convnext_tiny": 64, "densenet121": 64, "efficientnet_b0": 64,
@@ -72,7 +73,7 @@ TIMM = {  # name: size of the image
 SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
          "intermediate_size": 128, "vocab_size": 500, "max_position_embeddings": 128}
 CAUSAL = {**SMALL, "num_key_value_heads": 2, "head_dim": 16, "pad_token_id": 0}
-TRANSFORMERS = {  # model_type: (what it reads, configuration)
+TRANSFORMERS = {  # model_type: (kind of input, configuration)
     "bert": ("text", SMALL), "roberta": ("text", SMALL), "electra": ("text", SMALL),
     "albert": ("text", {**SMALL, "embedding_size": 32}), "camembert": ("text", SMALL),
     "xlm-roberta": ("text", SMALL), "mpnet": ("text", SMALL), "ernie": ("text", SMALL),
@@ -125,7 +126,7 @@ def names():
 
 
 def build(name):
-    """The model in evaluation mode, and its example inputs by name."""
+    """Returns the model in evaluation mode, and its example inputs by name."""
     import torch
     torch.manual_seed(0)
     library, model_name = name.split("/")
@@ -169,7 +170,8 @@ def build(name):
 
 
 def OneOutput(model, key, argument=None):
-    """A model of one positional input whose output is a part of the given one's."""
+    """Returns a model of one positional input that returns the part `key` of the given model's
+    output."""
     import torch
 
     class Wrapped(torch.nn.Module):
@@ -195,7 +197,7 @@ def export(name, exporter, path):
 
 
 def run_one(name, exporter, program):
-    """What became of one architecture by one exporter, as a dictionary."""
+    """Exports, compiles and compares one architecture; returns its outcome as a dictionary."""
     import numpy as np
     import onnxruntime
     import runtimes
@@ -204,7 +206,7 @@ def run_one(name, exporter, program):
         path = folder / "model.onnx"
         try:
             feeds = export(name, exporter, path)
-        except Exception as error:  # whatever the exporter or the library raises
+        except Exception as error:  # the exporter and the library may raise anything
             return {"outcome": "not exported", "reason": f"{type(error).__name__}: {error}"[:300]}
         try:
             session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -234,7 +236,7 @@ def run_one(name, exporter, program):
 
 
 def run_apart(name, exporter, program):
-    """run_one in a process of its own, whose memory and mishaps are its own."""
+    """Calls run_one() in a process of its own, whose memory and crashes do not matter to others."""
     command = [sys.executable, __file__, "--one", name, exporter, "--program", str(program)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
@@ -247,7 +249,8 @@ def run_apart(name, exporter, program):
 
 
 def summary(results):
-    """Of the architectures that torch can export at all: how many agree, and with which exporter."""
+    """Returns the number of architectures that torch can export at all, and the numbers that agree,
+    by exporter."""
     exported = [r for r in results.values()
                 if any(line["outcome"] != "not exported" for line in r.values())]
     either = [r for r in exported if any(line["outcome"] == "pass" for line in r.values())]

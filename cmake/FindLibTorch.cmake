@@ -1,7 +1,8 @@
-# LibTorch as the target LibTorch::LibTorch, without the CMake package of torch, which wants a CUDA
-# toolkit where torch has one. Looked for under LIBTORCH_ROOT (a variable or in the environment),
-# then where Debian has it, then in the packages of python3. Headers and libraries come from one of these,
-# never from two.
+# Finds LibTorch and makes the target LibTorch::LibTorch. The CMake package of torch is not used:
+# the package wants a CUDA toolkit if torch was built with CUDA.
+#
+# LibTorch is looked for under LIBTORCH_ROOT (a variable, or in the environment), then in Debian's
+# folders, then in the packages of python3. Headers and libraries come from the same place.
 set(libtorch_root "${LIBTORCH_ROOT}")
 if(NOT libtorch_root)
   set(libtorch_root "$ENV{LIBTORCH_ROOT}")

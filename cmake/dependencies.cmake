@@ -1,5 +1,5 @@
-# Every library that is not ours, as a target that a layer links. What is required stops here when
-# it is missing; a missing optional one turns its part off and says so.
+# Makes a target for every third-party library, for layers to link. If a required library is
+# missing, CMake stops here. A missing optional library turns its part off, with a message.
 find_package(Threads REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(fmt REQUIRED)
@@ -12,7 +12,8 @@ find_package(GTest)
 find_package(benchmark QUIET)
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_library(XXHASH_LIBRARY xxhash REQUIRED)
-find_path(ZIP_INCLUDE_DIR zip.h REQUIRED) # the CMake package of Debian 12 asks for libzip's programs
+# The CMake package of Debian 12's libzip also requires libzip's programs.
+find_path(ZIP_INCLUDE_DIR zip.h REQUIRED)
 find_library(ZIP_LIBRARY zip REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(zstd REQUIRED)
@@ -25,7 +26,7 @@ target_link_libraries(pruner_base INTERFACE nlohmann_json::nlohmann_json fmt::fm
                       tl::expected ${XXHASH_LIBRARY} ${ZIP_LIBRARY} ZLIB::ZLIB
                       zstd::libzstd_shared Threads::Threads ${CMAKE_DL_LIBS})
 
-# The protobuf classes only; the package's headers read ONNX_ML and ONNX_NAMESPACE.
+# Only ONNX's protobuf classes are linked; the package's headers read ONNX_ML and ONNX_NAMESPACE.
 add_library(pruner_onnx INTERFACE)
 add_library(pruner::onnx ALIAS pruner_onnx)
 target_link_libraries(pruner_onnx INTERFACE onnx_proto protobuf::libprotobuf)
@@ -35,7 +36,8 @@ add_library(pruner::llvm ALIAS pruner_llvm)
 if(PRUNER_LLVM)
   find_package(LLVM 19.1 CONFIG QUIET HINTS /usr/lib/llvm-19)
   if(LLVM_FOUND)
-    # Debian builds one shared library; its flags (no exceptions, C++17) are not for our files.
+    # Debian builds LLVM as one shared library. LLVM's own flags (no exceptions, C++17) are not used
+    # for our files.
     find_library(LLVM_LIBRARY LLVM-19 HINTS ${LLVM_LIBRARY_DIRS} REQUIRED)
     target_include_directories(pruner_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
     target_link_libraries(pruner_llvm INTERFACE ${LLVM_LIBRARY})
@@ -65,6 +67,6 @@ else()
   set(PRUNER_LLD OFF)
 endif()
 
-# Layers ask #if PRUNER_LLVM, #if PRUNER_LLD and #if PRUNER_ZIP.
+# Layers test #if PRUNER_LLVM, #if PRUNER_LLD and #if PRUNER_ZIP.
 target_compile_definitions(pruner_base INTERFACE PRUNER_LLVM=$<BOOL:${PRUNER_LLVM}>
                                                  PRUNER_LLD=$<BOOL:${PRUNER_LLD}> PRUNER_ZIP=1)

@@ -1,5 +1,5 @@
-# devices/*.json as texts of the layer target (device_files() of target/device_file.h): the program
-# knows them wherever it lies.
+# Embeds devices/*.json as texts in the layer target (device_files() of target/device_file.h). The
+# program knows these files wherever the program lies.
 file(GLOB device_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/devices/*.json)
 list(SORT device_files)
 set(device_rows)

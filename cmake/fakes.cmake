@@ -1,10 +1,12 @@
-# Libraries that stand in for NVIDIA's where there is no GPU (tests/fakes/README.md), for tests with
-# `// label: cuda-fake`. Nothing links them: they are found at run time. They are not installed, and
-# have no sanitizers: the emulated threads change stacks.
+# Builds libraries that stand in for NVIDIA's libraries on machines without a GPU
+# (tests/fakes/README.md). Tests with `// label: cuda-fake` use these fakes. No program links the
+# fakes; the loader finds the fakes at run time. The fakes are not installed. Sanitizers are off in
+# the fakes, because the emulated threads change stacks.
 set(PRUNER_FAKES ${PROJECT_BINARY_DIR}/fakes)
 set(fakes ${PROJECT_SOURCE_DIR}/tests/fakes)
 
-# add_fake(target file prefix sources...): the library `file`, whose functions begin with `prefix`.
+# add_fake(target file prefix sources...) makes the library `file`, whose functions begin with
+# `prefix`.
 function(add_fake target file prefix)
   add_library(${target} SHARED EXCLUDE_FROM_ALL ${ARGN} ${fakes}/rules.cpp ${fakes}/symbols.cpp)
   target_include_directories(${target} PRIVATE ${fakes})
@@ -29,20 +31,22 @@ add_fake(fake_nvrtc libnvrtc.so nvrtc ${fakes}/nvrtc.cpp ${fakes}/ptx.cpp)
 add_fake(fake_nvml libnvidia-ml.so.1 nvml ${fakes}/nvml.cpp)
 add_custom_target(fakes DEPENDS fake_cuda fake_nvrtc fake_nvml)
 
-# The machine's faults, for tests with `// label: fault`: LD_PRELOAD names it.
+# The library `faults` simulates faults of the machine, for tests with `// label: fault`. LD_PRELOAD
+# names the library.
 add_library(faults SHARED EXCLUDE_FROM_ALL ${fakes}/faults.cpp)
 target_compile_options(faults PRIVATE -Wall -Wextra -Werror=return-type)
 target_link_libraries(faults PRIVATE ${CMAKE_DL_LIBS})
 set_target_properties(faults PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PRUNER_FAKES})
 
-# What a test program needs that runs with the fakes, which LD_LIBRARY_PATH names.
+# use_fakes(program) prepares a test program that runs with the fakes. LD_LIBRARY_PATH names their
+# folder.
 function(use_fakes program)
   add_dependencies(${program} fakes)
   target_compile_definitions(${program} PRIVATE FAKES="${PRUNER_FAKES}")
   target_link_libraries(${program} PRIVATE ${CMAKE_DL_LIBS})
 endfunction()
 
-# The tests of the fakes, after the layers.
+# add_fakes_tests() adds the tests of the fakes; it is called after the layers exist.
 function(add_fakes_tests)
   if(NOT GTest_FOUND OR PRUNER_STATIC)
     return()

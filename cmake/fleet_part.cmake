@@ -1,5 +1,6 @@
-# src/fleet/nats_broker.cpp and nkey.cpp: the only files that see the headers of libnats, and of the OpenSSL that it
-# encrypts with. Without them there are no fleets.
+# Builds src/fleet/nats_broker.cpp and nkey.cpp with libnats and OpenSSL. No other files see the
+# headers of libnats, and of the OpenSSL with which libnats encrypts. Without the two libraries the
+# program has no fleets.
 if(PRUNER_FLEET AND NOT PRUNER_STATIC)
   find_path(NATS_INCLUDE_DIR nats/nats.h)
   find_library(NATS_LIBRARY nats)
@@ -14,7 +15,8 @@ if(PRUNER_FLEET AND NOT PRUNER_STATIC)
   endif()
 endif()
 
-# What one server carries (bench/fleet.py); by its name alone.
+# The program fleet_scale measures how much one server carries (bench/fleet.py). The target is built
+# only by name.
 if(TARGET pruner_fleet AND NOT PRUNER_STATIC)
   add_executable(fleet_scale EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/bench/fleet_scale/scale.cpp)
   target_link_libraries(fleet_scale PRIVATE pruner_options pruner_fleet)

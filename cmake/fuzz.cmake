@@ -1,6 +1,8 @@
-# tests/fuzz/: a test of random programs in every build and, in builds with the sanitizer fuzzer-no-link
-# (preset asan), programs of libFuzzer for what reads bytes of a user's: dag_json_fuzz from
-# dag_json_fuzz.cpp, whose first line names the layer that it needs: `// layer: lower`.
+# Adds the tests of tests/fuzz/. Every build has a test of random programs.
+#
+# Builds with the sanitizer fuzzer-no-link (preset asan) also have programs of libFuzzer, for all
+# code that reads a user's bytes. The program dag_json_fuzz is built from dag_json_fuzz.cpp. The
+# first line of the file names the layer that the program needs: `// layer: lower`.
 set(fuzz ${PROJECT_SOURCE_DIR}/tests/fuzz)
 
 function(add_fuzz_tests)

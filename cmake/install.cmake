@@ -1,12 +1,14 @@
-# cmake --install and cpack -G DEB. Components: `program` (the program, what C and C++ programs need to
-# run modules, find_package(pruner CONFIG), completion and manual page) and `training` (the plug-in
-# for LibTorch); their packages are pruner and pruner-training.
+# Sets up cmake --install and cpack -G DEB. There are two components:
+#   program   the program, its completion and manual page, and the headers and
+#             find_package(pruner CONFIG) with which C and C++ programs run modules; the package is
+#             pruner
+#   training  the plug-in for LibTorch; the package is pruner-training
 if(NOT TARGET pruner)
   return()
 endif()
 
-# The wheel (pyproject.toml) has the program, and as bench/gpu_bundle.sh what the plug-in for training is
-# made of where torch is.
+# The wheel (pyproject.toml) has the program and the sources of the plug-in for training, like the
+# bundle of bench/gpu_bundle.sh. The plug-in is compiled on the machine that has torch.
 install(TARGETS pruner RUNTIME DESTINATION bin COMPONENT wheel EXCLUDE_FROM_ALL)
 install(FILES ${PROJECT_SOURCE_DIR}/src/model/nn/torch/plugin.cpp
               ${PROJECT_SOURCE_DIR}/src/model/nn/torch/plugin.h
@@ -21,7 +23,7 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS pruner RUNTIME COMPONENT program)
 if(TARGET pruner_torch)
-  # Where the program looks for it (model/nn/torch_trainer.cpp).
+  # The program looks for the plug-in in lib/pruner (model/nn/torch_trainer.cpp).
   install(TARGETS pruner_torch LIBRARY DESTINATION lib/pruner COMPONENT training)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/pruner DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
@@ -40,7 +42,7 @@ install(FILES ${PROJECT_BINARY_DIR}/pruner-config.cmake
               ${PROJECT_SOURCE_DIR}/cmake/pruner-add-module.cmake
         DESTINATION ${config_folder} COMPONENT program)
 
-# The program prints both.
+# The program prints the completion and the manual page.
 foreach(printed "completion pruner.bash" "manual pruner.1")
   separate_arguments(printed)
   list(GET printed 0 command)

@@ -1,12 +1,13 @@
-# add_layer(name [DEPS layers...] [TEST_DEPS layers...] [LIBS targets...]): the library
-# pruner_<name> from src/<name>/**.cpp, and test programs from tests/<name>/**_test.cpp, which may
-# ask TEST_DEPS, too. A folder without a .cpp yet is a library of headers.
+# add_layer(name [DEPS layers...] [TEST_DEPS layers...] [LIBS targets...]) makes the library
+# pruner_<name> from src/<name>/**.cpp, and test programs from tests/<name>/**_test.cpp. The tests
+# may also use the layers TEST_DEPS. A folder without a .cpp is a library of headers.
 set(PRUNER_LAYERS)
 set(PRUNER_PCH_HEADERS <nlohmann/json.hpp> <spdlog/spdlog.h> <algorithm> <cstdint> <functional>
                        <map> <memory> <optional> <span> <sstream> <string> <string_view>
                        <tl/expected.hpp> <unordered_map> <utility> <variant> <vector>)
 
-# use_pch(target owner): the precompiled headers of `owner`, which flags must equal those of target.
+# use_pch(target owner) makes `target` use the precompiled headers of `owner`. Both targets must
+# have the same flags.
 function(use_pch target owner)
   if(PRUNER_PCH)
     target_precompile_headers(${target} REUSE_FROM ${owner})
@@ -19,8 +20,8 @@ function(add_layer name)
   set(target pruner_${name})
   set(folder ${PROJECT_SOURCE_DIR}/src/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
-  # Parts with flags of their own: codegen/llvm (llvm_part.cmake), model/nn/torch (torch_part.cmake),
-  # the program's main.
+  # These parts have flags of their own: codegen/llvm (llvm_part.cmake), model/nn/torch
+  # (torch_part.cmake), and the program's main.
   list(FILTER sources EXCLUDE REGEX "/src/codegen/llvm/|/src/model/nn/torch/|/src/cli/main\\.cpp$")
   list(TRANSFORM layer_DEPS PREPEND pruner_)
   list(TRANSFORM layer_TEST_DEPS PREPEND pruner_)
@@ -47,16 +48,19 @@ function(add_layer name)
   add_layer_tests(${name})
 endfunction()
 
-# One program a label: a test file's first line may be `// label: slow` (or codegen, device, or
-# cuda-fake and fault, see fakes.cmake); otherwise it is a unit test. Other .cpp files of the folder belong to
-# every program.
+# add_layer_tests(name) makes a test program for each label. The first line of a test file may name
+# the label, such as `// label: slow`; without the line the file is a unit test. The labels
+# cuda-fake and fault are described in fakes.cmake. Other .cpp files of the folder belong to every
+# program.
 set(PRUNER_TEST_LABELS unit codegen device cuda-fake fault slow)
 function(add_layer_tests name)
   if(NOT GTest_FOUND)
     return()
   endif()
   set(folders ${PROJECT_SOURCE_DIR}/tests/${name}/*.cpp)
-  if(name STREQUAL "cli") # command lines of the founding documents, and what all layers make of a task
+  # The tests of cli include the command lines of the founding documents (seeds), and tests of what
+  # all layers make of a task (replay).
+  if(name STREQUAL "cli")
     list(APPEND folders ${PROJECT_SOURCE_DIR}/tests/seeds/*.cpp
                         ${PROJECT_SOURCE_DIR}/tests/replay/*.cpp)
   endif()
@@ -90,7 +94,7 @@ function(add_layer_tests name)
     if(label MATCHES "^(codegen|fault)$" AND NOT PRUNER_LLVM)
       continue()
     endif()
-    if(label STREQUAL "fault" AND PRUNER_SANITIZE) # their libraries want to be the first
+    if(label STREQUAL "fault" AND PRUNER_SANITIZE) # the sanitizers' libraries have to load first
       continue()
     endif()
     if(tests_${label})
@@ -99,7 +103,7 @@ function(add_layer_tests name)
   endforeach()
 endfunction()
 
-# A test's own code need not be fast: a fifth less time to build it.
+# Test code need not be fast: -O1 takes a fifth less time to build.
 set(PRUNER_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 
 function(add_test_program layer label)
@@ -115,12 +119,14 @@ function(add_test_program layer label)
   target_compile_definitions(
     ${program} PRIVATE PRUNER_TEST_DIR="${PROJECT_SOURCE_DIR}/tests"
                        PRUNER_SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared/data")
-  # These start the program: for its commands, or as the workers that build and time candidates.
+  # Tests of these layers start the program, for its commands or as the workers that build and time
+  # candidates.
   if(layer MATCHES "^(measure|fleet|tune|deploy|cli)$" AND EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
     target_compile_definitions(${program} PRIVATE PRUNER_BINARY="$<TARGET_FILE:pruner>")
     add_dependencies(${program} pruner)
   endif()
-  if(layer STREQUAL "cli" AND label STREQUAL "codegen") # a page of docs/ runs the program on them
+  # A page of docs/ that these tests check runs the program on the fakes.
+  if(layer STREQUAL "cli" AND label STREQUAL "codegen")
     add_dependencies(${program} fakes)
   endif()
   if(PRUNER_PCH)

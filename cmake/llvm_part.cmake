@@ -1,6 +1,7 @@
-# src/codegen/llvm/: the only files that see the headers of LLVM and lld. LLVM is built without RTTI, and so are
-# they. A library of its own; it and the rest of the layer codegen may call each other. With lld but without
-# LLVM it has what links and assembles.
+# Builds src/codegen/llvm/ as a library of its own. No other files see the headers of LLVM and lld.
+# LLVM is built without RTTI, and so is this library. The library and the rest of the layer codegen
+# may call each other. With lld but without LLVM, the library has only the files that link and
+# assemble.
 file(GLOB_RECURSE llvm_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/codegen/llvm/*.cpp)
 if(NOT PRUNER_LLVM)
   list(FILTER llvm_sources INCLUDE REGEX "/(archive|assembler|initialize|static_link|lld)\\.cpp$")

@@ -1,9 +1,13 @@
-# src/runtime/module/*.c, the operators of src/graph/routines/*.c and src/support/*.c: what a deployed module needs
-# while it runs, in plain C. Twice: as the
-# library that our own layers link, and as one relocatable object that the layer deploy holds as
-# bytes (pruner_module_runtime_start to pruner_module_runtime_end) and links into every module. A
-# second such object is for modules of the other instruction set, if there is a compiler for it. Each
-# function has a section of its own, so that a module has one of the executors.
+# Builds the code that a deployed module needs while it runs, in plain C: src/runtime/module/*.c,
+# the operators of src/graph/routines/*.c, and src/support/*.c.
+#
+# The code is built twice. The first build is the library that our own layers link. The second build
+# is one relocatable object, which the layer deploy holds as bytes (pruner_module_runtime_start to
+# pruner_module_runtime_end) and links into every module. Each function has a section of its own, so
+# that a module has only one of the executors.
+#
+# A second object is for modules of the other instruction set (x86-64 or aarch64), if there is a
+# compiler for it.
 add_library(pruner_module_runtime_interface INTERFACE)
 add_library(pruner::module_runtime ALIAS pruner_module_runtime_interface)
 add_library(pruner_module_runtime_bytes_interface INTERFACE)
@@ -40,7 +44,7 @@ if(runtime_sources)
     set(other_flags)
   else()
     set(other_triple aarch64-linux-gnu)
-    set(other_flags -mno-outline-atomics) # they are libgcc's, which a module does not link
+    set(other_flags -mno-outline-atomics) # outlined atomics need libgcc, which no module links
   endif()
   find_program(PRUNER_OTHER_CC ${other_triple}-gcc)
   set(other_object)

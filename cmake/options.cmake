@@ -1,4 +1,4 @@
-# Language, warnings, sanitizers, linker and compiler cache of everything we build.
+# Sets the language, warnings, sanitizers, linker and compiler cache of all that is built.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -14,16 +14,17 @@ set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
 
 add_library(pruner_options INTERFACE)
 target_compile_options(pruner_options INTERFACE -Wall -Wextra -Werror=return-type)
-# What g++ 12 says of the insides of std::string and std::optional is not so.
+# g++ 12 warns wrongly about the insides of std::string and std::optional.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(pruner_options INTERFACE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow
                                                   -Wno-stringop-overread -Wno-maybe-uninitialized)
 endif()
-# clang says of stable_sort that libstdc++ 12 calls deprecated what that takes its memory from.
+# clang warns about std::stable_sort of libstdc++ 12, which calls a deprecated function for memory.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(pruner_options INTERFACE -Wno-deprecated-declarations)
 endif()
-# It says so of a type that no header declares, when the file is included.
+# A unity build includes .cpp files. g++ warns about each type of such a file that no header
+# declares.
 if(PRUNER_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(pruner_options INTERFACE -Wno-subobject-linkage)
 endif()
@@ -31,7 +32,8 @@ if("$ENV{CI}" STREQUAL "true")
   target_compile_options(pruner_options INTERFACE -Werror)
 endif()
 if(PRUNER_SANITIZE)
-  # What is called may be machine code that we just made, without the bytes that `function` reads before it.
+  # The sanitizer `function` reads bytes before each called function. Machine code that was just
+  # made lacks these bytes.
   target_compile_options(pruner_options INTERFACE -fsanitize=${PRUNER_SANITIZE} -fno-sanitize-recover=all
                                                   -fno-omit-frame-pointer -fno-sanitize=vptr -g1)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
@@ -40,7 +42,7 @@ if(PRUNER_SANITIZE)
   target_link_options(pruner_options INTERFACE -fsanitize=${PRUNER_SANITIZE})
 endif()
 
-# Of the program: modules carry C, which has to run with any C library.
+# Hardens the program's C++. Modules carry the C files, which have to run with any C library.
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT PRUNER_SANITIZE)
   target_compile_options(
     pruner_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
@@ -62,7 +64,7 @@ elseif(PRUNER_LD_LLD)
   target_link_options(pruner_options INTERFACE -fuse-ld=lld)
 endif()
 
-# Precompiled headers are cached too once ccache may overlook macros that they do not read.
+# ccache also caches precompiled headers if it may overlook macros that the headers do not read.
 find_program(PRUNER_CCACHE ccache)
 if(PRUNER_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env

@@ -1,5 +1,6 @@
-# PRUNER_STATIC: the device tests of every layer as one program, device_test, which is carried along
-# with pruner and runs in the folder that has both and tests/; and tests of what the two need.
+# With PRUNER_STATIC, builds the device tests of every layer as one program, device_test. The
+# program is carried to other machines with pruner, and runs in the folder that has both programs
+# and tests/. A test checks that the two programs need nothing but the C library.
 if(NOT PRUNER_STATIC)
   return()
 endif()

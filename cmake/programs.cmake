@@ -1,4 +1,4 @@
-# The program pruner, and the micro-benchmarks.
+# Builds the program pruner and the micro-benchmarks.
 if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
   add_executable(pruner src/cli/main.cpp)
   target_link_libraries(pruner PRIVATE pruner_options pruner_cli)
@@ -15,19 +15,20 @@ if(micro_sources AND benchmark_FOUND)
                                             benchmark::benchmark_main)
 endif()
 
-# Runs the cases of bench/onnx_suite.py, all in one process.
+# The program onnx_cases runs the cases of bench/onnx_suite.py, all in one process.
 if(PRUNER_LLVM AND TARGET pruner_deploy)
   add_executable(onnx_cases ${PROJECT_SOURCE_DIR}/bench/onnx_suite/run_cases.cpp)
   target_link_libraries(onnx_cases PRIVATE pruner_options pruner_deploy)
 endif()
 
-# Modules against ONNX Runtime, where a Python with the packages of bench/requirements.txt is given.
+# Two tests compare modules with ONNX Runtime, and one runs ONNX's cases. All three need a Python
+# that has the packages of bench/requirements.txt.
 set(PRUNER_PEERS_PYTHON "" CACHE STRING "Python that has the packages of bench/requirements.txt")
 if(PRUNER_PEERS_PYTHON AND PRUNER_LLVM AND TARGET pruner)
-  # One built-in network of each kind; `bench/accuracy.py networks` takes all.
+  # The list has a built-in network of each kind; `bench/accuracy.py networks` takes all networks.
   set(networks bert_tiny clip_vit_b32 convnext_tiny dcgan densenet_121 detr efficientnet_b0 googlenet gpt2 llama_135m
                mobilebert mobilenet_v3 r3d_18 regnet_y_400mf resnet_18 resnext_50 swin_t unet vit_pruner whisper_tiny)
-  set(light) # all
+  set(light) # empty: all
   foreach(what networks light)
     add_test(NAME accuracy_${what}
              COMMAND ${PRUNER_PEERS_PYTHON} ${PROJECT_SOURCE_DIR}/bench/accuracy.py ${what} ${${what}}
@@ -40,8 +41,9 @@ if(PRUNER_PEERS_PYTHON AND PRUNER_LLVM AND TARGET pruner)
   set_tests_properties(onnx_suite PROPERTIES LABELS slow TIMEOUT 1800)
 endif()
 
-# The steps of bench/gpu_check.sh: on this machine's OpenCL device, and on the fake CUDA driver, where
-# operators and networks are of 16 bits and of bytes, on tensor cores, too.
+# Two tests run the steps of bench/gpu_check.sh, on this machine's OpenCL device and on the fake
+# CUDA driver. With the fake driver, operators and networks also have float16 and int8 products on
+# tensor cores.
 find_program(PRUNER_PYTHON python3)
 function(add_gpu_check name target rounds rows)
   add_test(NAME ${name}
@@ -58,7 +60,7 @@ if(TARGET pruner AND PRUNER_PYTHON)
                 LD_LIBRARY_PATH=${PRUNER_FAKES} FAKE_CUDA=arch=80)
 endif()
 
-# Workers of a fleet, started in each way of examples/fleet.
+# The test fleet_examples starts workers of a fleet in each way of examples/fleet.
 if(TARGET pruner)
   add_test(NAME fleet_examples COMMAND ${PROJECT_SOURCE_DIR}/tests/fleet/examples.sh $<TARGET_FILE:pruner>
                                        ${PROJECT_BINARY_DIR})

@@ -1,12 +1,17 @@
 # pruner_add_module(TARGET (MODEL FILE.onnx | NETWORK NAME) [STATIC] [RECORDS FILES...]
 #                   [TARGET_DEVICE TEXT] [OPTIONS...])
 #
-# A module that is compiled when the project is built: TARGET.so in the binary folder, an imported
-# library to link (one module a program: all have the same functions) or to load by its path,
-# $<TARGET_FILE:TARGET>. STATIC: libTARGET.a and TARGET.h, whose functions begin with TARGET_, so that a
-# program may have several. RECORDS: what was tuned. OPTIONS: more flags of `pruner compile`.
-# TARGET_DEVICE: as --target; without it this machine, or where CMake cross-compiles the processor that
-# CMAKE_SYSTEM_PROCESSOR names.
+# Adds a module that is compiled when the project is built. The target is an imported library,
+# TARGET.so in the binary folder. A program links the library, or loads it by its path,
+# $<TARGET_FILE:TARGET>. A program can link only one such module, because all modules have functions
+# of the same names.
+#
+#   STATIC         makes libTARGET.a and TARGET.h instead; the functions begin with TARGET_, so that
+#                  a program may link several modules
+#   RECORDS        files of records of a tuning
+#   TARGET_DEVICE  the value of --target; the default is this machine or, if CMake cross-compiles,
+#                  the processor that CMAKE_SYSTEM_PROCESSOR names
+#   OPTIONS        more flags of `pruner compile`
 function(pruner_add_module target)
   cmake_parse_arguments(PARSE_ARGV 1 module "STATIC" "MODEL;NETWORK;TARGET_DEVICE" "RECORDS;OPTIONS")
   if(module_UNPARSED_ARGUMENTS)

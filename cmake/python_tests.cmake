@@ -1,5 +1,5 @@
-# Tests of the packages of python/: with the Python that has numpy, PRUNER_PEERS_PYTHON, and what
-# needs torch 2.11 or newer with PRUNER_TORCH_PYTHON.
+# Adds the tests of the packages in python/. PRUNER_PEERS_PYTHON, a Python with numpy, runs most
+# tests. PRUNER_TORCH_PYTHON runs the tests that need torch 2.11 or newer.
 set(PRUNER_TORCH_PYTHON "" CACHE STRING "Python that has torch 2.11 or newer, and numpy")
 if(NOT PRUNER_LLVM OR NOT TARGET pruner)
   return()
@@ -13,7 +13,8 @@ function(add_python_test name python timeout)
     ${name} PROPERTIES LABELS slow TIMEOUT ${timeout} SKIP_RETURN_CODE 77
     ENVIRONMENT "PRUNER=$<TARGET_FILE:pruner>;PYTHONDONTWRITEBYTECODE=1;${ARGN}")
 endfunction()
-# The page of a run in headless Chromium, where there is one.
+# The test report_browser opens the page of a run in headless Chromium. Without Chromium the test is
+# skipped.
 if(PRUNER_PYTHON)
   add_test(NAME report_browser COMMAND ${PRUNER_PYTHON} ${PROJECT_SOURCE_DIR}/tests/report/browser.py
                                        --program $<TARGET_FILE:pruner>)

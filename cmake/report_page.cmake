@@ -1,6 +1,6 @@
-# What a report's page carries (page_style() and page_scripts() of report/html/page.h): our style
-# sheet and script, and Chart.js of Debian's libjs-chart.js. Without that pages have figures that
-# cannot be zoomed.
+# Embeds the files that a report's page carries (page_style() and page_scripts() of
+# report/html/page.h): our style sheet and script, and Chart.js from Debian's libjs-chart.js.
+# Without Chart.js the figures of a page cannot be zoomed.
 find_file(PRUNER_CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js NO_DEFAULT_PATH)
 set(page_files ${PROJECT_SOURCE_DIR}/src/report/html/page.css)
 if(PRUNER_CHART_JS)
@@ -22,7 +22,7 @@ foreach(file IN LISTS page_files)
   string(APPEND page_rows "      {{${symbol}, static_cast<size_t>(${symbol}_end - ${symbol})},\n"
                           "       \"${sha256}\"},\n")
 endforeach()
-# The hashes are of this moment.
+# The hashes are computed here, so that a changed file has to configure the build again.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_files})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/report_page.S.in ${PROJECT_BINARY_DIR}/report_page.S @ONLY)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/report_page.cpp.in ${PROJECT_BINARY_DIR}/report_page.cpp

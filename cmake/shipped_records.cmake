@@ -1,5 +1,5 @@
-# records/*.json as texts of the layer transfer (shipped_files() of transfer/shipped.h): the program
-# knows them wherever it lies.
+# Embeds records/*.json as texts in the layer transfer (shipped_files() of transfer/shipped.h). The
+# program knows these files wherever the program lies.
 file(GLOB shipped_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/records/*.json)
 list(SORT shipped_files)
 set(shipped_symbols)

@@ -1,6 +1,6 @@
-# PRUNER_STATIC: dependencies.cmake's targets without a shared library but the C library's. Of what
-# Debian has no archive, fmt and spdlog are compiled from their headers, ONNX's classes from their
-# description, and libzip is left out (PRUNER_ZIP).
+# With PRUNER_STATIC, makes the targets of dependencies.cmake without shared libraries, except for
+# the C library. Debian has no archives of some libraries: fmt and spdlog are compiled from their
+# headers, ONNX's classes from their description, and libzip is left out (PRUNER_ZIP).
 find_package(Threads REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(tl-expected REQUIRED)
@@ -27,8 +27,9 @@ target_include_directories(pruner_base SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
 target_link_libraries(pruner_base INTERFACE nlohmann_json::nlohmann_json pruner_text tl::expected
                       ${XXHASH_ARCHIVE} ZLIB::ZLIB ${ZSTD_ARCHIVE} Threads::Threads ${CMAKE_DL_LIBS})
 
-# The header that others include is onnx/onnx_pb.h, which includes what is generated here. As in
-# libonnx, the classes know their fields and keep those that they don't know, by their numbers.
+# Other files include onnx/onnx_pb.h, which includes the header that is generated here. Without
+# LITE_RUNTIME the classes are like the classes of libonnx, which know their fields and keep unknown
+# fields by number.
 set(onnx_proto ${PROJECT_BINARY_DIR}/onnx/onnx-ml.proto)
 file(READ ${ONNX_PROTO_DIR}/onnx/onnx.proto onnx_text)
 string(REPLACE "option optimize_for = LITE_RUNTIME;" "" onnx_text "${onnx_text}")
@@ -44,8 +45,9 @@ target_include_directories(pruner_onnx SYSTEM PUBLIC ${PROJECT_BINARY_DIR})
 target_compile_definitions(pruner_onnx PUBLIC ONNX_ML=1 ONNX_NAMESPACE=onnx)
 target_link_libraries(pruner_onnx PUBLIC protobuf::libprotobuf)
 
-# LLVM: all that makes code for both instruction sets with PRUNER_LLVM, else what links and assembles
-# for this machine (src/codegen/llvm/static_link.cpp).
+# LLVM's archives. With PRUNER_LLVM the program has all of LLVM that makes code for both instruction
+# sets. Without PRUNER_LLVM the program has only the parts that link and assemble for this machine
+# (src/codegen/llvm/static_link.cpp).
 add_library(pruner_llvm INTERFACE)
 add_library(pruner::llvm ALIAS pruner_llvm)
 add_library(pruner_lld INTERFACE)
@@ -84,6 +86,6 @@ else()
   set(PRUNER_LLVM OFF)
 endif()
 
-# Layers ask #if PRUNER_LLVM, #if PRUNER_LLD and #if PRUNER_ZIP.
+# Layers test #if PRUNER_LLVM, #if PRUNER_LLD and #if PRUNER_ZIP.
 target_compile_definitions(pruner_base INTERFACE PRUNER_LLVM=$<BOOL:${PRUNER_LLVM}> PRUNER_LLD=$<BOOL:${PRUNER_LLD}>
                                                  PRUNER_ZIP=0)

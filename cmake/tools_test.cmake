@@ -1,4 +1,5 @@
-# The checks of tools/ themselves, and the program that takes rows of bench/gpu_ledger.tsv.
+# Adds the tests of the checks in tools/, and of bench/gpu_lab.py, which takes rows of
+# bench/gpu_ledger.tsv.
 if(PRUNER_PYTHON)
   foreach(name tools gpu_lab)
     add_test(NAME ${name} COMMAND ${PRUNER_PYTHON} ${PROJECT_SOURCE_DIR}/tests/tools/${name}_test.py)

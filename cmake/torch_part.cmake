@@ -1,5 +1,6 @@
-# src/model/nn/torch/: the only file that sees LibTorch's headers, as a plug-in that the program loads when
-# it trains (libpruner_torch.so beside it). Without LibTorch the program scores and cannot train.
+# Builds src/model/nn/torch/ as a plug-in, libpruner_torch.so beside the program. The program loads
+# the plug-in when it trains. No other file sees LibTorch's headers. Without LibTorch the program
+# can score but cannot train.
 if(PRUNER_TORCH AND PRUNER_SANITIZE)
   message(STATUS "sanitizers: no plug-in for training, LibTorch is built without them")
 elseif(PRUNER_TORCH)

@@ -1,5 +1,6 @@
-# With PRUNER_UNITY several files are compiled as one: everything in half the time, but one file in that of its
-# group. tools/unity.py says which go together. A file of several programs goes with files of the same ones.
+# With PRUNER_UNITY, compiles several files as one. A whole build takes half the time; a change of
+# one file takes the time of the file's group. tools/unity.py makes the groups. A file of several
+# programs is grouped with files of the same programs.
 if(NOT PRUNER_UNITY)
   return()
 endif()

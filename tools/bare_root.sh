@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# bare_root.sh SUITE FOLDER COMMAND: makes a bare Debian system of that suite in a temporary folder, with a copy of
-# FOLDER as /release, and runs the shell command in it. As root, with mmdebstrap; apt's and pip's settings are
-# this machine's.
+# bare_root.sh SUITE FOLDER COMMAND: makes a bare Debian system of the suite in a temporary folder.
+# Copies FOLDER to /release in the system, and runs the shell command there. The script needs root
+# and mmdebstrap. The settings of apt and pip are those of this machine.
 set -euo pipefail
 suite=$1 folder=$2 command=$3
 root=$(mktemp -d)/root

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Format, lint, layers, the container file, links and lines of pages: what a change must keep. Then the map and the
-# size of the tree, to read. --fix formats the files and wraps the pages in place first.
+# Checks what a change must keep: format, lint, layers, types, the container file, and links and
+# lines of pages. Then prints the map and the sizes of the tree, to read. --fix first formats the
+# files and wraps the pages in place.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 command -v clang-format-14 >/dev/null || { echo "tools/check.sh: no clang-format-14 here" >&2; exit 1; }
-# Not by `mapfile < <(...)`, which takes a listing that failed for an empty one.
+# `mapfile < <(...)` would take a listing that failed for an empty listing.
 files=$(python3 tools/tree.py 'src/*.cpp' 'src/*.h' 'src/*.c' 'include/*.h' 'include/*.hpp' 'tests/*.cpp' \
   'tests/*.h' 'bench/*.cpp' 'plugins/*.cpp' 'plugins/*.h')
 mapfile -t sources <<<"$files"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that what the Dockerfile names is here: its base, files, package lists, preset and target.
+"""Checks that the base, files, package lists and preset that the Dockerfile names exist.
 
-It builds nothing; a machine without a container engine can tell that much.
+Nothing is built, so that the check also runs on a machine without a container engine.
 """
 import json
 import pathlib
@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def instructions(text):
-    """("RUN", "a && b") and so on, continued lines joined."""
+    """Yields each instruction as a pair such as ("RUN", "a && b"), with continued lines joined."""
     for line in text.replace("\\\n", " ").splitlines():
         if line.strip() and not line.startswith("#"):
             word, _, rest = line.partition(" ")
@@ -20,7 +20,7 @@ def instructions(text):
 
 
 def missing(name, rest):
-    """What an instruction names that is not here."""
+    """Yields a text for each thing that an instruction names and that does not exist."""
     if name == "FROM" and rest != "debian:12":
         yield f"{rest}: tools/packages.sh has the packages of debian:12"
     if name == "COPY":

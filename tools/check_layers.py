@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A layer includes itself and its DEPS, which stand above it in CMakeLists.txt; a library that is
-not ours is included behind its one door."""
+"""Checks the includes of src/. A layer includes only itself and its DEPS, which stand above it in
+CMakeLists.txt. A third-party library is included only in its one door."""
 import sys
 
 import tree
 
-# what begins an include -> where it may stand
+# Maps the start of an include's path to the file or folder that may have the include.
 DOORS = {
     "llvm/": "src/codegen/llvm/",
     "llvm-c/": "src/codegen/llvm/",

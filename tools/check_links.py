@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that what Markdown files link to is here: files and folders of the tree, and headings of pages."""
+"""Checks that the targets of the links in Markdown files exist: files and folders of the tree, and
+headings of pages."""
 import re
 import sys
 
@@ -10,7 +11,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
 
 
 def prose(path):
-    """The lines of a page that are no code."""
+    """Yields the lines of a page outside of code blocks, without inline code."""
     fenced = False
     for line in path.read_text(encoding="utf-8").splitlines():
         fenced ^= line.lstrip().startswith("```")
@@ -19,7 +20,7 @@ def prose(path):
 
 
 def anchors(path):
-    """The names of a page's headings, as they stand in links."""
+    """Yields the names of a page's headings in the spelling of links."""
     for line in prose(path):
         if line.startswith("#"):
             words = re.sub(r"[^\w\- ]", "", line.lstrip("#").strip().lower())
@@ -27,7 +28,7 @@ def anchors(path):
 
 
 def missing(path):
-    """What a page links to that is not here."""
+    """Yields the targets of a page's links that do not exist."""
     for line in prose(path):
         for target, anchor in LINK.findall(line):
             if ":" in target:

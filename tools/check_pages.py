@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Checks the prose of Markdown pages, which is everything but tables, code and headings: a line has
-at most 100 columns, and a sentence of a page in docs at most 35 words. --fix wraps the paragraphs
-and list items that have a longer line, and leaves all others as they are."""
+"""Checks the prose of Markdown pages: everything but tables, code and headings.
+
+A line has at most 100 columns, and a sentence of README.md or of a page in docs at most 35 words.
+The option --fix wraps paragraphs and list items with a longer line, and leaves others unchanged.
+"""
 import re
 import sys
 
@@ -9,15 +11,16 @@ import tree
 
 WIDTH = 100
 MOST_WORDS = 35
-END = re.compile(r"(?<=[.!?:;])\s+")  # of a sentence or of an item of a list
-WORD = re.compile(r"(?:\[[^\]]*\]\([^)]*\)|`[^`]*`|\S)+")  # links and code are not taken apart
+END = re.compile(r"(?<=[.!?:;])\s+")  # the end of a sentence or of a list's item
+WORD = re.compile(r"(?:\[[^\]]*\]\([^)]*\)|`[^`]*`|\S)+")  # a link or inline code is one word
 ITEM = re.compile(r"^(\s*)([-*+]|\d+[.)])(\s+)")
-# What begins a block of its own, were it to stand at the start of a line.
+# At the start of a line such a word would begin a block of its own.
 MARK = re.compile(r"^([-*+]|\d+[.)]|#+|>|\||```.*|:?-+:?)$")
 
 
 def words_of(text):
-    """The words, of which no line may begin with one that would mean something there."""
+    """Returns the words of a text. A word that would begin a block at the start of a line is joined
+    to the word before it."""
     words = []
     for word in WORD.findall(text):
         if words and MARK.match(word):
@@ -28,7 +31,8 @@ def words_of(text):
 
 
 def wrap(first, rest, text):
-    """Lines of the text; `first` stands before the first one, `rest` before the others."""
+    """Returns the text in lines. `first` stands before the first line, `rest` before each other
+    line."""
     lines, line = [], first
     begins = True
     for word in words_of(text):
@@ -49,7 +53,7 @@ def too_long(line):
 
 
 def blocks(lines):
-    """Paragraphs, list items and other lines, each as (lines, whether it is prose)."""
+    """Yields paragraphs, list items and other lines, each as (lines, whether these are prose)."""
     block, in_fence, listed = [], False, False
 
     def kind():
@@ -77,7 +81,7 @@ def blocks(lines):
 def wrapped(text):
     made = []
     for block, prose in blocks(text.split("\n")):
-        breaks = any(line.endswith("  ") for line in block)  # a break of the line
+        breaks = any(line.endswith("  ") for line in block)  # two spaces break a line
         if not prose or breaks or not any(map(too_long, block)):
             made += block
             continue
@@ -88,7 +92,7 @@ def wrapped(text):
 
 
 def long_lines(text):
-    """The numbers of the lines that are too long."""
+    """Yields the numbers of the lines that are too long."""
     number = 0
     for block, prose in blocks(text.split("\n")):
         for line in block:
@@ -98,7 +102,8 @@ def long_lines(text):
 
 
 def long_sentences(text):
-    """(number of its block's first line, number of words) of each sentence that is too long."""
+    """Yields (number of its block's first line, number of words) for each sentence that is too
+    long."""
     number = 1
     for block, prose in blocks(text.split("\n")):
         for sentence in END.split(" ".join(block)) if prose else []:

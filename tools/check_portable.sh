@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# check_portable.sh FILE...: fails where a program or library needs another that is neither the C library's nor
-# given too, a glibc newer than 2.35 (Ubuntu 22.04), or where they take more than 64 MiB together. A library
-# may need the C++ library: it is optional, and those who have what it serves (torch) have that.
+# check_portable.sh FILE...: checks that programs and libraries run on other machines. The check
+# fails if a file needs a library that is neither of the C library nor one of the given files. The
+# check also fails if a file needs a glibc newer than 2.35 (Ubuntu 22.04), or if the files take more
+# than 64 MiB together.
+#
+# A library (.so) may also need the C++ library: the plug-ins are optional, and users of torch have
+# the C++ library.
 set -euo pipefail
 [ $# -gt 0 ] || { echo "usage: tools/check_portable.sh FILE..." >&2; exit 2; }
 

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""check_site.py FOLDER: every link of a built site leads to a page and a place of it, what its pages and styles load
-lies in the folder, and the search finds words of the pages."""
+"""check_site.py FOLDER: checks a built site.
+
+Every link leads to a page, and to a place that the page has. All files that pages and styles load
+lie in the folder. The search knows every page.
+"""
 import html.parser
 import json
 import pathlib
@@ -13,7 +16,7 @@ STYLE_LINK = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
 
 
 class Page(html.parser.HTMLParser):
-    """The places that a page has, where it leads and what it loads."""
+    """The places of a page (names that links may lead to), its links, and the files it loads."""
 
     def __init__(self, path):
         super().__init__()
@@ -31,7 +34,7 @@ class Page(html.parser.HTMLParser):
 
 
 def wrong(site, pages):
-    """What is not as it should be, a line each."""
+    """Yields a line for each fault of the site."""
     for path, page in pages.items():
         for link in page.links + page.loads:
             url = urllib.parse.urlsplit(link or "")

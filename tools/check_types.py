@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""No type name is defined twice in one namespace of src/ and include/: the linker would take one for the other.
+"""Checks that no type name is defined twice in one namespace of src/ and include/. The linker would
+take one type for the other.
 
-Types of unnamed namespaces and of classes are their file's and their class' own.
+Types in unnamed namespaces and in classes may share a name, because only their file or class sees
+them.
 """
 import collections
 import re
@@ -9,7 +11,7 @@ import sys
 
 import tree
 
-# What is no code: comments, strings, characters.
+# Matches text that is no code: comments, strings, characters.
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 TOKEN = re.compile(r"[{};]|[^{};]+")
 NAMESPACE = re.compile(r"\bnamespace\b\s*([\w:]*)\s*$")
@@ -21,8 +23,8 @@ def without_preprocessor(text):
 
 
 def types_of(text):
-    """(namespace, name) of each definition."""
-    scopes = []  # the name of a namespace, None for any other pair of braces
+    """Yields (namespace, name) for each definition."""
+    scopes = []  # names of the open namespaces, None for any other open brace
     head = ""
     for token in TOKEN.findall(NOT_CODE.sub(" ", without_preprocessor(text))):
         if token == "{":

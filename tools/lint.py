@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Names lines that break a rule of the project that neither compiler nor formatter knows."""
+"""Prints the lines that break a rule of the project which neither compiler nor formatter knows."""
 import re
 import sys
 
-# what is matched, in which files, what to do instead
+# Each rule has a pattern of code, a pattern of file names, and what to do instead.
 RULES = [
     (r"\bthrow\b", r"^(src|include)/", "return a Result (support/result.h)"),
     (r"\busing namespace std\b", r"", "spell std:: out"),
@@ -23,7 +23,8 @@ FILE_NAME = re.compile(r"(^|_)(utils?|manager|helpers?|info)\b")
 
 
 def code_of(line):
-    """The line without its strings and comment, but with a string's opening path kept."""
+    """Returns the line without its strings and its comment. Strings that begin with "/" are kept,
+    and so are comments with TODO."""
     line = re.sub(r'"(?![/])(?:[^"\\]|\\.)*"', '""', line)
     return re.sub(r"(?<!:)//.*", lambda m: m.group(0) if "TODO" in m.group(0) else "", line)
 

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Prints the map: every layer, and what each of its headers takes and gives by its first comment; then, for
-each kind of thing that there are many of, where its rows stand and how many source files name one."""
+"""Prints the map of the source tree.
+
+The map has every layer with its headers; each header comes with the first sentence of its first
+comment. Then the map has a line for each kind of thing in a table: the place of the table, and the
+number of source files that name a row of it.
+"""
 import re
 import textwrap
 
 import tree
 
 
-# kind: (where its rows stand, what a file names that knows one)
+# Each row is kind: (place of the kind's rows, pattern of a file that names a row).
 KINDS = {
     "dtype": ("include/pruner/dtype.h", r"\bDType::k"),
     "backend": ("src/target/backend.h", r"\bBackend::k"),

@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# release.sh FOLDER: makes what a release is made of, and tries each part where nothing else is installed: wheels of
-# the program (pruner), of its modules' runtime (pruner-runtime) and of the provider for ONNX Runtime
-# (onnxruntime-ep-pruner), Debian packages, and the container's image where docker runs. As root, in a clean
-# checkout whose build/release is built; half an hour.
+# release.sh FOLDER: makes the files of a release, and tries each on a system where nothing else is
+# installed. The script needs root and a clean checkout whose build/release is built, and takes half
+# an hour. The files are:
+#
+# - the wheels pruner (the program), pruner-runtime (runs modules) and onnxruntime-ep-pruner (the
+#   provider for ONNX Runtime)
+# - Debian packages
+# - the image of the container, if docker runs
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 
-# One version, which the changelog has a section of.
+# All files must have the same version, and the changelog must have a section of that version.
 version=$(sed -n 's/^project(pruner VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 for file in pyproject.toml python/pyproject.toml python/onnxruntime/pyproject.toml; do
   grep -qx "version = \"$version\"" "$file" || {

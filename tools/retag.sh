@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# retag.sh PYTHON WHEEL FOLDER: gives a wheel the oldest manylinux tag that it fits, puts it into the folder and
-# prints its path. PYTHON has auditwheel and wheel.
+# retag.sh PYTHON WHEEL FOLDER: gives a wheel the oldest manylinux tag that the wheel fits, moves
+# the wheel into the folder, and prints the path of the wheel. PYTHON needs the packages auditwheel
+# and wheel.
 set -euo pipefail
 python=$1 wheel=$2 folder=$3
 tag=$("$python" -m auditwheel show "$wheel" | tr '\n' ' ' |

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# tools/site.sh OUT: docs/ as a site in the folder OUT, whose links are checked. To read it with its search:
-# python3 -m http.server -d OUT. Exit code 77: mkdocs is not here (tools/packages.sh has it).
+# tools/site.sh OUT: builds docs/ as a site in the folder OUT and checks the links of the site. This
+# command serves the site with its search: python3 -m http.server -d OUT. Exit code 77: mkdocs is
+# missing (tools/packages.sh names its package).
 set -euo pipefail
 [ $# = 1 ] || { echo "usage: tools/site.sh OUT" >&2; exit 2; }
 out=$(realpath -m "$1")

@@ -1,5 +1,8 @@
-"""What mkdocs (mkdocs.yml) does beyond docs/: the site also has the results and the changelog, and where a page links
-to another file of the tree the site shows its path. A page that no part of the navigation has is a warning."""
+"""Extends mkdocs (mkdocs.yml) beyond docs/.
+
+The site also has the results and the changelog. If a link leads to another file of the tree, the
+site shows the path of the file. A page that the navigation does not have is a warning.
+"""
 import logging
 import os
 import posixpath
@@ -13,7 +16,8 @@ log = logging.getLogger("mkdocs.site_hook")
 
 
 def added():
-    """The files outside docs/ that are part of the site: path in the tree -> path among the pages."""
+    """Returns the files outside docs/ that are part of the site. The result maps the path in the
+    tree to the path among the pages."""
     results = {f"bench/results/{name}": f"results/{name}" for name in os.listdir(f"{ROOT}/bench/results")}
     return {"CHANGELOG.md": "changelog.md"} | results
 

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Prints sizes that say where to look again. Signs, never a gate."""
+"""Prints sizes of the source tree that say where to look again. The sizes never fail a check."""
 import collections
 import re
 
 import tree
 
-RUN = 6  # lines in a row that count as repeated
+RUN = 6  # length, in lines, of a run that counts as repeated
 
 
 def functions(path):
-    """[(lines, first line's number)] of the functions that begin and end in the first column."""
+    """Returns (number of lines, number of the first line) for each function that begins and ends in
+    the first column."""
     found, start = [], None
     lines = path.read_text().splitlines()
     for number, line in enumerate(lines, 1):
@@ -29,7 +30,8 @@ def functions(path):
 
 
 def repeated_share(paths):
-    """Of all lines of code, how many lie in a run of six that stands somewhere else too."""
+    """Returns the percentage of repeated lines of code, and the three files with the most. A line
+    is repeated if it lies in a run of RUN lines that also stands elsewhere."""
     places = collections.defaultdict(list)
     total = 0
     for path in paths:

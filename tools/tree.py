@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""What the tools read of the source tree: its files, its layers, and who includes whom. A check that finds nothing to
-look at is an error. tree.py PATTERN...: prints the files of the repository that match."""
+"""Reads the source tree for the other tools: the files, the layers, and the includes of each file.
+
+A check that finds nothing to look at is an error. tree.py PATTERN... prints the files of the
+repository that match.
+"""
 import fnmatch
 import os
 import pathlib
@@ -13,7 +16,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
 
 def files(folder, *endings):
-    """The files under a folder of the repository with one of these endings, sorted."""
+    """Returns the files under a folder of the repository with one of these endings, sorted."""
     found = sorted(p for p in (ROOT / folder).rglob("*") if p.suffix in endings and p.is_file())
     if not found:
         sys.exit(f"{folder}: no file there ends in {' or '.join(endings)}")
@@ -21,8 +24,8 @@ def files(folder, *endings):
 
 
 def known_to_git():
-    """The names of all files that git knows or would add; None where there is no repository, no git, or where git
-    does not read the repository (of another user)."""
+    """Returns the names of all files that git knows or would add. None: there is no repository or
+    no git, or git refuses to read the repository, which belongs to another user."""
     if not (ROOT / ".git").exists():
         return None
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -34,7 +37,8 @@ def known_to_git():
 
 
 def found_without_git():
-    """The names of all files but those that .gitignore leaves out, of whose rules it knows names and folders."""
+    """Returns the names of all files that .gitignore does not leave out. The function knows only
+    .gitignore's rules for names and folders."""
     rules = [line.strip() for line in (ROOT / ".gitignore").read_text().splitlines() if line.strip()] + [".git"]
 
     def ignored(path, is_folder):
@@ -56,8 +60,8 @@ def found_without_git():
 
 
 def listed(*patterns):
-    """The names of the repository's files that match a pattern, sorted; `*` matches `/`, too. An error where a pattern
-    matches none."""
+    """Returns the names of the repository's files that match a pattern, sorted. `*` also matches
+    `/`. A pattern that matches no file is an error."""
     names = known_to_git()
     if names is None:
         names = found_without_git()
@@ -73,7 +77,7 @@ def name_of(path):
 
 
 def layers():
-    """{layer: the layers it declares}, lowest first, as CMakeLists.txt has them."""
+    """Returns {layer: the layers that it declares}, lowest first, as in CMakeLists.txt."""
     found = {}
     text = (ROOT / "CMakeLists.txt").read_text()
     for name, rest in re.findall(r"^add_layer\((\w+)([^)]*)\)", text, re.MULTILINE):
@@ -86,7 +90,8 @@ def layers():
 
 
 def includes(path):
-    """[(line, included name, whether it is one of ours in quotes)]"""
+    """Returns (line, included name, whether the name stands in quotes) for each include of a file.
+    Includes in quotes are includes of our own files."""
     text = path.read_text()
     return [
         (text.count("\n", 0, m.start(m.lastindex)) + 1, m.group(m.lastindex), m.lastindex == 1)

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# try_release.sh FOLDER: tries the wheels and packages of a folder (tools/release.sh) in bare Debian systems. As root,
-# with mmdebstrap; five minutes. SUITES: the suites, each with its Python; packages are of the one that runs here.
+# try_release.sh FOLDER: tries the wheels and packages of a folder (tools/release.sh) in bare Debian
+# systems. The script needs root and mmdebstrap, and takes five minutes. SUITES names the suites;
+# each suite has its own Python. The Debian packages are tried only in the suite of this machine.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=$(cd "$1" && pwd)
 suites=${SUITES:-bookworm trixie sid}
 
-# In a bare system: no compiler, no Python package of ours.
+# These commands run in a bare system, which has no compiler and none of our Python packages.
 debian='
 apt-get update -q >/dev/null && apt-get install -y -q --no-install-recommends /release/pruner_*.deb >/dev/null
 if command -v cc; then exit 1; fi

@@ -1,7 +1,13 @@
 #!/usr/bin/env python3
-"""Prints groups of C++ files that may be compiled as one, a line each, `;` between the files: no file uses a name that
-another of its group keeps to itself. Reads a file of targets, a line each: its name and its files, with `;` between
-them. It reads words, not C++; what it overlooks the compiler says."""
+"""unity.py FILE: prints groups of C++ files that may be compiled as one file.
+
+No file of a group uses a name that another file of the group keeps to itself. An input line has the
+name of a target and the target's files, with `;` between them. An output line has the files of a
+group, with `;` between them.
+
+The script reads words and does not parse C++. A conflict that the script overlooks is an error of
+the compiler.
+"""
 import collections
 import functools
 import itertools
@@ -11,7 +17,7 @@ import sys
 
 import tree
 
-MOST = 16  # files of a group
+MOST = 16  # the largest number of files in a group
 NOT_CODE = re.compile(
     r'//(?! namespace$)[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"'
     r'|alignas\(\w+\) |__attribute__\(\(.*?\)\)+\s*', re.DOTALL | re.MULTILINE)
@@ -38,8 +44,8 @@ def declared(line):
 
 @functools.cache
 def hidden(path):
-    """What the file declares for itself: in a namespace without a name, static, and constants and types that
-    no header of its own names."""
+    """Returns the names that the file declares for itself: macros, static names, names in unnamed
+    namespaces, and constants and types that none of its headers names."""
     names = set(MACRO.findall(text(path)))
     for part in ANONYMOUS.findall(text(path)):
         names.update(MORE.findall(part), *map(declared, DECLARED.findall(part)))
@@ -54,14 +60,15 @@ def hidden(path):
 
 @functools.cache
 def used(path):
-    """Functions that the file calls or declares, and names of types and constants."""
+    """Returns the functions that the file calls or declares, and the types and constants that the
+    file names."""
     calls = {name for pair in CALLED.findall(text(path)) for name in pair if name}
     return frozenset(calls | set(CAPITAL.findall(text(path))))
 
 
 @functools.cache
 def of_headers(path):
-    """What our headers use that the file includes."""
+    """Returns the names that our headers use which the file includes, directly or indirectly."""
     names = set()
     for _, name, quoted in tree.includes(path):
         for folder in [path.parent, tree.ROOT / "src", tree.ROOT / "tests", tree.ROOT / "include"] if quoted else []:
@@ -76,12 +83,12 @@ def apart(one, other):
 
 
 def main():
-    targets = collections.defaultdict(list)  # of each file
+    targets = collections.defaultdict(list)  # targets of each file
     for line in pathlib.Path(sys.argv[1]).read_text().splitlines():
         target, *files = line.split(";")
         for name in files:
             targets[pathlib.Path(name)].append(target)
-    groups = collections.defaultdict(list)  # of the files of the same targets
+    groups = collections.defaultdict(list)  # groups of files, by the files' targets
     for path, key in targets.items():
         open_groups = groups[tuple(key)]
         for group in open_groups:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# venv.sh FOLDER REQUIREMENTS: a Python environment with exactly these packages; kept, and made anew
-# when the list changes.
+# venv.sh FOLDER REQUIREMENTS: makes a Python environment with exactly these packages. An
+# environment that exists is kept, and made anew if the list has changed.
 set -euo pipefail
 folder=$1
 requirements=$2

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# wheel.sh FOLDER: makes the wheel of pyproject.toml, gives it the oldest manylinux tag that it fits, and
-# tries it: 60 MB at most, nothing but the C library needed, and in an environment of its own, where no
-# compiler is on the PATH, it compiles a network and runs it. Needs tools/packages.sh's build packages,
-# python3-venv and PyPI.
+# wheel.sh FOLDER: makes the wheel of pyproject.toml, gives the wheel the oldest manylinux tag that
+# it fits, and tries the wheel. The wheel has at most 60 MB, and its program needs only the C
+# library. In an environment without a compiler on the PATH, the wheel compiles a network and runs
+# the module.
+#
+# The script needs the build packages of tools/packages.sh, python3-venv and PyPI.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p "$1"

@@ -1,5 +1,6 @@
-"""Pruner from Python: tune and compile networks, run modules on numpy arrays, torch tensors or
-anything with DLPack.
+"""The package pruner tunes and compiles networks, and runs the compiled modules.
+
+A module takes numpy arrays, torch tensors, or anything with DLPack.
 
     import pruner
     result = pruner.tune("model.onnx", budget="3m")
@@ -7,6 +8,8 @@ anything with DLPack.
 
     module = pruner.compile("model.onnx")                 # in seconds, without tuning
     fast = torch.compile(model, backend="pruner")         # needs torch; see pruner.torch
+
+Every failure of the program pruner is a PrunerError.
 """
 
 from pruner._program import PrunerError, version

@@ -1,4 +1,4 @@
-"""The program `pruner`: where it is, and how it is run."""
+"""Finds and runs the program `pruner`."""
 
 import functools
 import os
@@ -10,12 +10,14 @@ from typing import Callable, Dict, List, Optional, Sequence
 
 
 class PrunerError(RuntimeError):
-    """What the program says when a command fails: one line that names what to mend."""
+    """A command of the program has failed. The message is the program's own line, which names what
+    to mend."""
 
 
 def path() -> str:
-    """Returns $PRUNER, the program inside this package, the one on the PATH, or the one that
-    quickstart.sh builds in this package's source tree."""
+    """Returns the path of the program, the first that exists: $PRUNER, the program inside this
+    package, the program on the PATH, or the program that quickstart.sh builds in this package's
+    source tree. Raises PrunerError if there is none."""
     given, folder = os.environ.get("PRUNER"), os.path.dirname(os.path.abspath(__file__))
     bundled = os.path.join(folder, "bin", "pruner")
     tree = os.path.dirname(os.path.dirname(folder))
@@ -29,7 +31,7 @@ def path() -> str:
 
 
 def version() -> str:
-    """What `pruner --version` says."""
+    """Returns the line that `pruner --version` prints."""
     return _version_of(path())
 
 
@@ -44,11 +46,15 @@ def run(
     keeps_on_interrupt: bool = False,
     environment: Optional[Dict[str, str]] = None,
 ) -> str:
-    """Standard output of a command; each line of standard error goes to `on_line` as it comes.
+    """Runs a command and returns its standard output.
 
-    A KeyboardInterrupt ends the command as Ctrl-C does in a terminal, and is raised again then; with
-    `keeps_on_interrupt` what the command has printed is the result instead, where it has.
-    PrunerError: the command failed.
+    Each line of standard error goes to `on_line` as the command prints the line.
+
+    A KeyboardInterrupt ends the command as Ctrl-C does in a terminal, and is then raised again.
+    With `keeps_on_interrupt`, the interrupted command's output is returned instead, unless the
+    output is empty.
+
+    Raises PrunerError if the command fails.
     """
     command = [path(), *map(os.fspath, arguments)]
     lines: List[str] = []
@@ -60,7 +66,7 @@ def run(
         text=True,
         errors="replace",
         env={**os.environ, **(environment or {})},
-        start_new_session=True,  # a terminal's Ctrl-C comes through here alone
+        start_new_session=True,  # a terminal's Ctrl-C reaches this process alone
     ) as process:
         try:
             for line in process.stderr:
@@ -86,7 +92,7 @@ def run(
 
 
 def main() -> None:
-    """The command `pruner` of the package."""
+    """Runs the program in place of this process, with the same arguments."""
     import sys
 
     program = path()

@@ -1,4 +1,4 @@
-"""include/pruner/module.h through ctypes."""
+"""Loads and runs modules: calls the C interface of include/pruner/module.h through ctypes."""
 
 import _ctypes
 import ctypes
@@ -12,8 +12,9 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 import numpy as np
 
 _ABI = 4
-_WITHOUT_SYMBOLS = 3  # an older one that is still read
-# Each with the type of an element where numpy has none of that name.
+_WITHOUT_SYMBOLS = 3  # the oldest version that can still be loaded
+# The names of the values of PrunerDType, in order. The second entry is numpy's type for an element
+# if numpy has no type of the first name.
 _DTYPES = (
     ("float32", None),
     ("float16", None),
@@ -81,7 +82,8 @@ class _Symbol(ctypes.Structure):
 
 _NUMBERS = ctypes.POINTER(ctypes.c_int64)
 _POINTERS = ctypes.POINTER(ctypes.c_void_p)
-# name: (result, arguments); abi comes first, so that another version is noticed before the rest.
+# Each row is name: (result, arguments). The row `abi` comes first: a module of another version is
+# noticed before the other functions are looked up.
 _FUNCTIONS = {
     "abi": (ctypes.c_int32, []),
     "create": (ctypes.c_void_p, [ctypes.c_int32]),
@@ -101,7 +103,7 @@ _FUNCTIONS = {
     "write_state": (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p]),
     "reset": (ctypes.c_int32, [ctypes.c_void_p]),
 }
-# Modules of one version may lack these.
+# Modules of version 3, and older modules of version 4, lack some of the functions below.
 _NUMERICS = {"numerics": (ctypes.c_char_p, [])}
 _OUTPUT_DIMS = {"output_dims": (ctypes.c_int32, [ctypes.c_void_p, _NUMBERS])}
 _OF_SYMBOLS = {
@@ -118,6 +120,9 @@ _OF_SYMBOLS = {
 
 
 class TensorSpec(NamedTuple):
+    """The name, element type and shape of an input, an output or a state of a module. If a
+    dimension is a symbol, or if the data decide an extent, the shape has the greatest extent."""
+
     name: str
     dtype: np.dtype
     shape: Tuple[int, ...]
@@ -127,7 +132,7 @@ class TensorSpec(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A dimension that may differ from run to run; both ends included."""
+    """A dimension whose extent may differ from run to run, from `min` to `max`, both included."""
 
     name: str
     min: int
@@ -135,13 +140,19 @@ class Symbol(NamedTuple):
 
 
 class KernelTime(NamedTuple):
+    """The name of a kernel, and the milliseconds that the kernel took in one run."""
+
     name: str
     ms: float
 
 
 def _damaged(path: str) -> bool:
-    """Whether the file has a checksum (include/pruner/module_file.h) that is not that of its bytes, or none and
-    ends too early."""
+    """Returns whether a module's file is damaged.
+
+    A file with a checksum (include/pruner/module_file.h) is damaged if the checksum differs from
+    the checksum of the bytes before it. A file without a checksum is damaged if it ends before its
+    ELF section table.
+    """
     with open(path, "rb") as file:
         end = file.seek(0, os.SEEK_END)
         if end < 32:
@@ -160,7 +171,7 @@ def _damaged(path: str) -> bool:
             piece = file.read(min(left, 1 << 20))
             left -= len(piece)
             blocks = np.frombuffer(piece + bytes(-len(piece) % 64), "<u8").reshape(-1, 8)
-            later = np.arange(len(blocks), 0, -1, dtype=np.uint64)  # sums that a block is in
+            later = np.arange(len(blocks), 0, -1, dtype=np.uint64)  # number of sums a block is in
             place_sums += np.uint64(len(blocks)) * sums + later @ blocks
             sums += blocks.sum(axis=0, dtype=np.uint64)
         odd = np.arange(1, 16, 2, dtype=np.uint64)
@@ -168,7 +179,12 @@ def _damaged(path: str) -> bool:
 
 
 class Phase:
-    """What a module can run: the network, or e.g. the prefill or the decoding of a language model."""
+    """A network, or a part of a network, that a module can run, such as the prefill or the decoding
+    of a language model.
+
+    `name` is the name of the phase, "main" if the module has only one. `inputs` and `outputs` are
+    lists of TensorSpec, in the order in which a call takes and returns the tensors.
+    """
 
     def __init__(self, module: "_Opened", number: int):
         self._module, self._number = module, number
@@ -184,31 +200,52 @@ class Phase:
         return f"<{self.name}: {inputs} -> {outputs}>"
 
     def __call__(self, *inputs, out: Optional[Sequence] = None, **named) -> List[np.ndarray]:
-        """The outputs, in order, for inputs given by position or by name: numpy arrays, torch tensors
-        or anything with DLPack, of the inputs' shapes, or what numpy makes one of. Where the data decide
-        extents, as the number of boxes that a detector finds, outputs have those that were found.
+        """Runs the phase and returns its outputs, in order, as numpy arrays.
 
-        out: dense arrays or tensors to write them to, one an output, of its type and shape; none of
-        them may overlap an input. ValueError, TypeError: what does not fit."""
+        inputs, named: the input tensors, by position or by the names of `inputs`. A tensor is a
+            numpy array, a torch tensor, anything with DLPack, or a value that numpy.asarray()
+            takes. The shape is the spec's shape. The dtype is the spec's dtype, or a dtype that
+            numpy's rule "same_kind" casts to it; integers have to fit. If the module has symbols,
+            only the rank is the spec's, and the extents lie in the symbols' ranges.
+        out: a dense, writable array or tensor for each output, with the output's dtype and shape.
+            The results are written there. No array of `out` may overlap an input or another array
+            of `out`.
+
+        If the data decide an extent, such as the number of boxes that a detector finds, the
+        returned array has the found extent. With `out`, the returned array is a view of the first
+        elements of the given array.
+
+        Raises TypeError if an input is missing or unknown, or if `out` has another number of
+        arrays. Raises ValueError if a tensor has another shape or dtype, or does not lie densely in
+        the CPU's memory. Raises RuntimeError if the run fails.
+        """
         return self._execute(self._arrays(inputs, named), None, out)
 
     def run(self, inputs: Dict[str, object]) -> Dict[str, np.ndarray]:
-        """The same by name, both ways. An output that has the name of an earlier one gets a number: y_2."""
+        """Runs the phase on inputs by name and returns the outputs by name.
+
+        An output with the name of an earlier output gets a number behind its name, such as "y_2".
+        Raises the same errors as a call.
+        """
         names = _names_once([spec.name for spec in self.outputs])
         return dict(zip(names, self._execute(self._arrays((), inputs), None)))
 
     def profile(self, *inputs, **named) -> List[KernelTime]:
-        """What each kernel took in one run."""
+        """Runs the phase once and returns the time of each kernel, in ms, in execution order."""
         arrays = self._arrays(inputs, named)
         kernels = self._kernels_at(self._extents(arrays))
         seconds = (ctypes.c_double * max(len(kernels), 1))()
         self._execute(arrays, seconds)
         names = [self._module._kernel(i).contents.name.decode() for i in kernels]
-        # A network in stages has kernels for extents that were not found.
+        # If the data decide extents, the kernels for extents that this run did not find have not
+        # run, and have a time of 0.
         return [KernelTime(name, s * 1e3) for name, s in zip(names, seconds) if s > 0 or not self._staged]
 
     def bench(self, *inputs, runs: int = 20, warm_up: int = 3, **named) -> float:
-        """The median time of a run, in milliseconds."""
+        """Runs the phase and returns the median time of a run, in ms.
+
+        runs: the number of timed runs. warm_up: the number of runs before them, which do not count.
+        """
         arrays = self._arrays(inputs, named)
         times = []
         for _ in range(warm_up + runs):
@@ -229,7 +266,8 @@ class Phase:
         return [_array(spec, value, any_shape) for spec, value in zip(self.inputs, values)]
 
     def _extents(self, arrays: List[np.ndarray]):
-        """Of the module's symbols, for inputs of these shapes; None: it has one shape."""
+        """Returns the extent of each symbol for inputs of these shapes, or None if the module has
+        no symbols. Raises ValueError if the shapes do not fit."""
         module = self._module
         if not module.symbols:
             return None
@@ -291,7 +329,8 @@ class Phase:
         return self._used(results) if self._staged else results
 
     def _found_dims(self):
-        """The dims of all outputs of the last run, where the data decide some; None: they decide none."""
+        """Returns the dims of all outputs of the last run, one output after the other, or None if
+        the data decide no extent."""
         module = self._module
         dims = _numbers([0] * sum(len(spec.shape) for spec in self.outputs))
         if module._output_dims is None or module._output_dims(module._instance, dims):
@@ -299,14 +338,15 @@ class Phase:
         return dims
 
     def _used(self, results: List[np.ndarray]) -> List[np.ndarray]:
-        """What is used of the results, where the data decide how much that is: views of them."""
+        """Returns views of the results that have the extents which the data decided in this run."""
         left = iter(self._found_dims())
         shapes = [tuple(next(left) for _ in array.shape) for array in results]
         return [x.reshape(-1)[: math.prod(shape)].reshape(shape) for x, shape in zip(results, shapes)]
 
 
 class _Library:
-    """A loaded file, and the name that it is loaded by. `users` counts the instances: the last one unloads it."""
+    """A loaded module file, and the name by which the file was loaded. `users` counts the
+    instances; the last instance unloads the file."""
 
     def __init__(self, path: str, name: str):
         if os.path.isfile(path) and _damaged(path):
@@ -317,8 +357,8 @@ class _Library:
 
 
 class _Libraries:
-    """The libraries of all instances: each file is checked and loaded once, and unloaded with its last instance. A file
-    that is written anew meanwhile is another one."""
+    """The libraries of all instances. Each file is checked and loaded once, and unloaded with its
+    last instance. A file that is written anew meanwhile counts as another file."""
 
     def __init__(self):
         self._loaded: Dict[tuple, _Library] = {}
@@ -336,8 +376,11 @@ class _Libraries:
             return key, library
 
     def _name_for(self, path: str) -> str:
-        """The path, written in a way that is in no use: the loader takes a name that it knows for the file that it has
-        loaded by it, whatever the file is now."""
+        """Returns the path in a spelling that no loaded library uses.
+
+        The dynamic loader compares names. If the loader knows a name, the loader returns the
+        library that is already loaded, also if the file has changed since.
+        """
         folder, file = os.path.split(os.path.abspath(path))
         taken = {library.name for library in self._loaded.values()}
         name = os.path.join(folder, file)
@@ -360,8 +403,11 @@ _LIBRARIES = _Libraries()
 
 
 class _Opened:
-    """One instance of a module with its library's functions. Phases refer to this and not to the Module, so that
-    a Module that is dropped is destroyed at once, and its library unloaded."""
+    """An instance of a module, with the functions of its library.
+
+    Phases refer to this object and not to the Module. A Module that is dropped is therefore
+    destroyed at once, and its library is unloaded.
+    """
 
     def __init__(self, path: str, threads: int):
         self._instance = self._key = None
@@ -410,22 +456,35 @@ class _Opened:
 
 
 class Module:
-    """One instance of a module: its weights, activations, states and threads.
+    """An instance of a module: a compiled network with its own activations, states and threads.
 
-    threads: 0 for the number that it was tuned for, or fewer where the process may use fewer cores.
-    One call at a time; for more, make more instances (they share the weights). Its calls run the first phase; `phases` has all by name.
+    path: the file of the module, as `pruner compile` and `pruner tune` write it.
+    threads: the number of threads of the instance. 0: the number that the module was tuned for, or
+        fewer if the process may use fewer cores.
+
+    An instance runs one call at a time. Calls at the same time need an instance each; instances of
+    one module share the weights.
+
+    A call of the instance runs the first phase; `inputs` and `outputs` are the specs of that phase.
+    `phases` maps the name of each phase to its Phase. `states` has the specs of the tensors that
+    the instance keeps from run to run. `symbols` has the dynamic dimensions of a module that was
+    compiled with --dim.
+
+    Raises OSError if the file is missing or damaged, or is no module. Raises OSError also if the
+    module is of another version of the interface, or cannot run on this machine.
     """
 
     def __init__(self, path: Union[str, os.PathLike], threads: int = 0):
         self._path = os.fspath(path)
         self._opened = opened = _Opened(self._path, threads)
-        # The dimensions of a module that was compiled with --dim; its specs are of their greatest.
+        # The dynamic dimensions of a module that was compiled with --dim. The specs of such a
+        # module have the greatest extent of each dimension.
         self.symbols = opened.symbols
         phases = [Phase(opened, i) for i in range(opened._num_phases())]
         self.phases = {phase.name: phase for phase in phases}
         self._first = phases[0]
         self.inputs, self.outputs = self._first.inputs, self._first.outputs
-        # What it keeps from run to run.
+        # The specs of the tensors that the instance keeps from run to run.
         self.states = [_spec(opened._state(i).contents) for i in range(opened._num_states())]
 
     def __repr__(self):
@@ -433,39 +492,43 @@ class Module:
 
     @property
     def threads(self) -> int:
+        """The number of threads of the instance, the caller's thread included; 0 if the module runs
+        on a GPU or another OpenCL device."""
         return self._opened._threads(self._opened._instance)
 
     @property
     def numerics(self) -> str:
-        """Whose results quantized operators have where two differ: "onnx", "ort", or "" of a module that was made
-        before there was the choice."""
+        """The rounding of quantized operators: "onnx" (as ONNX defines each operator), or "ort" (as
+        ONNX Runtime computes them). "" stands for a module that does not say its rounding."""
         if not hasattr(self._opened._library.functions, "pruner_module_numerics"):
             return ""
         self._opened._take(_NUMERICS)
         return self._opened._numerics().decode()
 
     def __call__(self, *inputs, out: Optional[Sequence] = None, **named) -> List[np.ndarray]:
-        """The first phase's outputs: see Phase.__call__."""
+        """Runs the first phase and returns its outputs, in order; see Phase.__call__()."""
         return self._first(*inputs, out=out, **named)
 
     def run(self, inputs: Dict[str, object]) -> Dict[str, np.ndarray]:
-        """The same by name, both ways."""
+        """Runs the first phase on inputs by name and returns the outputs by name; see
+        Phase.run()."""
         return self._first.run(inputs)
 
     def profile(self, *inputs, **named) -> List[KernelTime]:
-        """What each kernel took in one run."""
+        """Runs the first phase once and returns the time of each kernel, in ms; see
+        Phase.profile()."""
         return self._first.profile(*inputs, **named)
 
     def bench(self, *inputs, **named) -> float:
-        """The median time of a run, in milliseconds; see Phase.bench()."""
+        """Runs the first phase and returns the median time of a run, in ms; see Phase.bench()."""
         return self._first.bench(*inputs, **named)
 
     def reset(self) -> None:
-        """Makes the states zeros, as they were at first."""
+        """Fills the states with zeros, as in a new instance."""
         self._opened._check(self._opened._reset(self._opened._instance))
 
     def read_states(self) -> Dict[str, np.ndarray]:
-        """Copies of the states."""
+        """Returns copies of the states, by name."""
         copies = {spec.name: np.empty(spec.shape, spec.dtype) for spec in self.states}
         opened = self._opened
         for i, copy in enumerate(copies.values()):
@@ -473,7 +536,11 @@ class Module:
         return copies
 
     def write_states(self, states: Dict[str, object]) -> None:
-        """Goes on from what read_states() gave, or a part of it."""
+        """Sets the given states, by name, for example from the copies of read_states().
+
+        States without an entry keep their elements. Raises KeyError if the module has no state of a
+        given name, and ValueError if a tensor has another shape or dtype than its state.
+        """
         numbers = {spec.name: i for i, spec in enumerate(self.states)}
         for name, value in states.items():
             if name not in numbers:
@@ -483,8 +550,11 @@ class Module:
             opened._check(opened._write_state(opened._instance, numbers[name], array.ctypes.data))
 
     def extents(self, shapes: Sequence[Sequence[int]]) -> List[int]:
-        """The value of each symbol for inputs of the first phase of these shapes. ValueError: one is out of range, or
-        they do not fit each other."""
+        """Returns the extent of each symbol, in the order of `symbols`, for inputs of these shapes.
+
+        shapes: the shape of each input of the first phase, in order.
+        Raises ValueError if an extent is out of its range, or if the shapes do not fit each other.
+        """
         opened = self._opened
         found = _numbers([0] * len(self.symbols))
         if opened._extents(0, _numbers([extent for shape in shapes for extent in shape]), found):
@@ -492,8 +562,13 @@ class Module:
         return found[: len(self.symbols)]
 
     def run_pointers(self, inputs: Sequence[int], outputs: Sequence[int], extents: Sequence[int] = ()) -> None:
-        """Runs the first phase on dense row-major tensors at these addresses, which the caller keeps
-        alive; an output overlaps no other tensor. extents: the value of each symbol, where the module has some."""
+        """Runs the first phase on dense row-major tensors at these addresses.
+
+        inputs, outputs: the address of each tensor, in the order of the specs. The caller keeps the
+            memory alive. No output may overlap another tensor. Nothing is checked.
+        extents: the extent of each symbol, in the order of `symbols`.
+        Raises RuntimeError if the run fails.
+        """
         opened = self._opened
         tensors = (_addresses(inputs), _addresses(outputs), None)
         if self.symbols:
@@ -507,8 +582,11 @@ def _spec(spec: _Spec) -> TensorSpec:
 
 
 def _dtype(name: str, otherwise: Optional[str]) -> np.dtype:
-    """numpy's type of that name. It knows bfloat16 and the types of a byte or less once ml_dtypes is
-    imported; else their elements are their bits."""
+    """Returns numpy's type of that name, or the type `otherwise` if numpy knows no such name.
+
+    numpy knows bfloat16 and the floats of a byte or less after ml_dtypes is imported. Without
+    ml_dtypes the elements of these types are returned as their bits.
+    """
     try:
         return np.dtype(name)
     except TypeError:
@@ -516,7 +594,8 @@ def _dtype(name: str, otherwise: Optional[str]) -> np.dtype:
 
 
 def _names_once(names: Sequence[str]) -> List[str]:
-    """The names, each once: a name that was there gets a number, one that makes no other name."""
+    """Returns the names without repetition: a repeated name gets a number behind it, such as "y_2",
+    that makes the name differ from all others."""
     once: List[str] = []
     for name in names:
         free, number = name, 2
@@ -526,14 +605,16 @@ def _names_once(names: Sequence[str]) -> List[str]:
     return once
 
 
-# Of DLPack's devices those whose memory a program on the CPU reads: its own, and what CUDA and ROCm pin of it.
+# The numbers of DLPack's devices whose memory a program on the CPU reads: the CPU, and host memory
+# that CUDA or ROCm has pinned.
 _IN_MEMORY = (1, 3, 11)
 
 
 def _check_memory(name: str, value) -> None:
-    """ValueError where a tensor lies on another device, or has no dense elements."""
+    """Raises ValueError if a tensor lies on another device than the CPU, has another layout than
+    dense, or has masked elements."""
     device, layout = getattr(value, "device", None), getattr(value, "layout", None)
-    if getattr(device, "type", "cpu") != "cpu":  # of torch
+    if getattr(device, "type", "cpu") != "cpu":  # a torch tensor on another device
         raise ValueError(f"{name} is on the device {device}; a module takes tensors in the CPU's memory: x.cpu()")
     if str(layout).startswith("torch.") and str(layout) != "torch.strided":
         raise ValueError(f"{name} has the layout {layout}; a module takes dense tensors: x.to_dense()")
@@ -546,7 +627,8 @@ def _check_memory(name: str, value) -> None:
 
 
 def _from_dlpack(name: str, value) -> np.ndarray:
-    """The same memory where the value has DLPack, as torch's tensors do. `name`: for errors."""
+    """Returns a numpy array of the value, over the value's own memory if the value has DLPack, like
+    torch's tensors. Errors name the value `name`."""
     _check_memory(name, value)
     if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack__"):
         return np.asarray(value)
@@ -554,7 +636,7 @@ def _from_dlpack(name: str, value) -> np.ndarray:
         value = value.detach()
     try:
         try:
-            return np.from_dlpack(value, copy=False)  # may be written to
+            return np.from_dlpack(value, copy=False)  # the array can be written to
         except TypeError:  # numpy before 2.1
             return np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError) as error:
@@ -562,15 +644,18 @@ def _from_dlpack(name: str, value) -> np.ndarray:
 
 
 def _array(spec: TensorSpec, value, any_shape: bool = False) -> np.ndarray:
-    """`value` as the dense array that `spec` asks for: of its shape, or any of its rank, and of its
-    dtype or one that numpy casts to it without changing the kind of number."""
+    """Returns `value` as a dense array with the shape and dtype of `spec`.
+
+    With `any_shape`, only the rank has to be that of `spec`. The value may have another dtype if
+    numpy casts that dtype without changing the kind of number. Raises ValueError otherwise.
+    """
     array = _from_dlpack(spec.name, value)
     found = TensorSpec(spec.name, array.dtype, array.shape)
     fits = array.ndim == len(spec.shape) if any_shape else array.shape == spec.shape
     if not fits or not np.can_cast(array.dtype, spec.dtype, "same_kind"):
         raise ValueError(f"expected {spec}, found {found}")
     made = np.ascontiguousarray(array, spec.dtype).reshape(array.shape)
-    # A narrower type may not hold a whole number, which would become another one.
+    # A narrower integer type may be unable to hold a value. The cast would change that value.
     if made.dtype.kind in "iu" and not np.can_cast(array.dtype, made.dtype) and (made != array).any():
         raise ValueError(f"{spec.name} has values that {spec.dtype} does not hold; found {found}")
     return made

@@ -1,4 +1,4 @@
-"""What a tuning says of itself while it runs."""
+"""Reads and shows the progress that a tuning reports while it runs."""
 
 import contextlib
 import json
@@ -8,9 +8,14 @@ from typing import Callable, Iterator, List, NamedTuple, Optional
 
 
 class Progress(NamedTuple):
-    """After a round: trials so far and in all (None: a budget of time decides), the task of the round
-    and its best time in ms, the network's estimated latency in ms (None: a task has none yet), and
-    the time left as text."""
+    """The state of a tuning after a round.
+
+    trials, all_trials: the number of trials so far, and in all. None: a budget of time decides.
+    task, task_ms: the name of the round's task, and the task's best time in ms. None: no program of
+        the task has worked yet.
+    latency_ms: the estimated latency of the network in ms. None: a task has no time yet.
+    left: the time that is left, as text: "2:03", or "-" if the time is not known.
+    """
 
     trials: int
     all_trials: Optional[int]
@@ -26,14 +31,15 @@ class Progress(NamedTuple):
 
 
 class Events:
-    """Reads what `tune --events` writes, line by line."""
+    """Reads the events that `tune --events` writes, line by line."""
 
     def __init__(self) -> None:
         self._tasks: List[str] = []
         self._all_trials: Optional[int] = None
 
     def read(self, line: str) -> Optional[Progress]:
-        """Of a round's event, else None: other events, and lines that are none."""
+        """Returns the Progress of a round's event. Other events, and lines that hold no event, give
+        None."""
         try:
             event = json.loads(line) if line.startswith("{") else {}
         except ValueError:
@@ -54,7 +60,7 @@ class Events:
 
 
 def _clock(seconds: Optional[float]) -> str:
-    """"1:05:09", "2:03"."""
+    """Returns the seconds as text, such as "1:05:09" or "2:03"; None gives "-"."""
     if seconds is None:
         return "-"
     whole = round(seconds)
@@ -64,8 +70,11 @@ def _clock(seconds: Optional[float]) -> str:
 
 @contextlib.contextmanager
 def shown(wanted: bool) -> Iterator[Callable[[Progress], None]]:
-    """A function that shows a Progress: one line of a terminal or of a notebook's output, which the
-    next replaces; elsewhere it does nothing."""
+    """Yields a function that shows a Progress.
+
+    The function writes one line to a terminal or to a notebook's output; the next Progress replaces
+    the line. Without either, or if `wanted` is false, the function does nothing.
+    """
     notebook = _notebook() if wanted else None
     terminal = wanted and notebook is None and sys.stderr is not None and sys.stderr.isatty()
 
@@ -83,7 +92,7 @@ def shown(wanted: bool) -> Iterator[Callable[[Progress], None]]:
 
 
 def _notebook():
-    """A place in the output of a notebook's cell; None outside of one."""
+    """Returns a place in the output of a notebook's cell, or None outside of a notebook."""
     try:
         shell = sys.modules["IPython"].get_ipython()
         if shell is None or not hasattr(shell, "kernel"):

@@ -1,5 +1,7 @@
-"""The plug-in that trains cost models, compiled against the torch that is here, once for each of its
-versions. Without it the learned modes cannot train (docs/model.md)."""
+"""Compiles the plug-in that trains cost models, once for each version of torch on this machine.
+
+Without the plug-in the learned modes cannot train (docs/model.md).
+"""
 
 import hashlib
 import importlib.util
@@ -15,25 +17,30 @@ _SOURCE = os.path.join(_FOLDER, "model", "nn", "torch", "plugin.cpp")
 
 
 def environment() -> Dict[str, str]:
-    """What the program needs in its environment to train here; compiles the plug-in when it must."""
+    """Returns the environment variables that the program needs to train here. Compiles the plug-in
+    if the plug-in is missing."""
     path = _plugin()
     return {} if path is None else {"PRUNER_TORCH_PLUGIN": path}
 
 
 def comes_with_package() -> bool:
-    """Whether this package has the program, so that the plug-in has to be compiled."""
+    """Returns whether this package has the source of the plug-in: the package is then a wheel, and
+    the plug-in has to be compiled."""
     return os.path.exists(_SOURCE)
 
 
 def _plugin() -> Optional[str]:
-    """Where the plug-in is; compiles it when it is not, which takes a minute. None: the program has
-    its own, or cannot have one, since no torch or no C++ compiler is here."""
+    """Returns the path of the plug-in. Compiles the plug-in if it is missing, which takes a minute.
+
+    None: $PRUNER_TORCH_PLUGIN names a plug-in already, the package has no source of the plug-in, or
+    torch or a C++ compiler is missing or fails.
+    """
     if "PRUNER_TORCH_PLUGIN" in os.environ or not comes_with_package():
         return None
     compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
     if compiler is None or importlib.util.find_spec("torch") is None:
         return None
-    # Of a process of its own: importing torch takes seconds and starts threads.
+    # A process of its own imports torch, because the import takes seconds and starts threads.
     facts = "import torch; print(torch.__version__, torch.__path__[0], int(torch.compiled_with_cxx11_abi()))"
     asked = subprocess.run([sys.executable, "-c", facts], capture_output=True, text=True)
     if asked.returncode != 0:

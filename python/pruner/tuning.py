@@ -1,4 +1,4 @@
-"""Tuning and compiling from Python: the commands `pruner tune`, `compile` and `compare`."""
+"""Tunes, compiles and compares from Python: the commands `pruner tune`, `compile` and `compare`."""
 
 import html
 import json
@@ -15,8 +15,8 @@ from pruner.module import Module
 from pruner.progress import Events, Progress, shown
 
 Path = Union[str, os.PathLike]
-_MODULE, _RECORDS = "module.so", "records.json"  # in a work dir
-# Options of `tune` that say what is compiled.
+_MODULE, _RECORDS = "module.so", "records.json"  # names of files in a work dir
+# The options of `tune` that decide what is compiled, and that `compile` also takes.
 _OF_A_NETWORK = (
     "batch_size", "image_size", "seq_len", "cache_len", "input_shapes", "states", "decode", "constant",
     "dim", "precision", "numerics", "threads", "denormals",
@@ -24,8 +24,11 @@ _OF_A_NETWORK = (
 
 
 class Point(NamedTuple):
-    """Of a tuning curve: the network's estimated latency (the sum over its tasks of a task's best
-    time, in ms) after so many trials and seconds."""
+    """A point of a tuning curve: the estimated latency of the network, in ms, after a number of
+    trials and of seconds.
+
+    The estimated latency is the sum of the tasks' best times, each times the task's weight.
+    """
 
     trials: int
     seconds: float
@@ -33,8 +36,13 @@ class Point(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A kernel that is tuned: how often the network calls it, its best time in ms, None before its
-    first that works, and its rate."""
+    """A kernel that is tuned.
+
+    weight: the number of times that the network calls the kernel.
+    latency_ms, gflops: the kernel's best time in ms, and the rate at that time in GFLOP/s. None: no
+        program of the kernel has worked yet.
+    trials, failed: the number of programs that were measured, and of those that failed.
+    """
 
     name: str
     weight: int
@@ -45,8 +53,8 @@ class Task(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A measured program: its task's name, its times in seconds (none: it failed), and its line in
-    the file (docs/record.md)."""
+    """A measured program: the name of its task, its measured times in seconds, and its line in the
+    record file (docs/record.md). A program that failed has no times."""
 
     task: str
     seconds: List[float]
@@ -55,10 +63,16 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """What a tuning left in its work dir."""
+    """The result of a tuning: the numbers of the run, and the files in its work dir.
+
+    work_dir: the folder of the records and the module.
+    trials, seconds: the number of trials, and the time that the tuning took.
+    tasks: the tasks of the network.
+    interrupted: whether Ctrl-C ended the search.
+    """
 
     work_dir: str
-    latency_ms: Optional[float]  # estimated, see Point; None: a task has no program that works
+    latency_ms: Optional[float]  # estimate, see Point; None: a task has no program that works
     trials: int
     seconds: float
     tasks: List[Task] = field(repr=False)
@@ -66,7 +80,8 @@ class Result:
 
     @property
     def curve(self) -> List[Point]:
-        """A point a round, once every task has a program that works."""
+        """The tuning curve: a Point for each round after which every task has a program that
+        works."""
         with open(os.path.join(self.work_dir, "total_latency.tsv"), encoding="utf-8") as file:
             rows = [line.split("\t")[1::2] for line in file]
         return [
@@ -77,22 +92,25 @@ class Result:
 
     @property
     def records_path(self) -> str:
+        """The path of the record file, which compile() takes as `records`."""
         return os.path.join(self.work_dir, _RECORDS)
 
     def records(self) -> Iterator[Record]:
+        """Reads the records of the tuning, one after the other."""
         return records(self.records_path)
 
     @property
     def module_path(self) -> str:
+        """The path of the module."""
         return os.path.join(self.work_dir, _MODULE)
 
     @property
     def module(self) -> Module:
-        """The module with the best of every task; a new instance each time."""
+        """A new instance of the module, which has the best program of each task."""
         return Module(self.module_path)
 
     def _repr_html_(self) -> str:
-        """In a notebook: the curve and the tasks."""
+        """Returns what a notebook shows: the tuning curve and a table of the tasks."""
         svg = os.path.join(self.work_dir, "tuning_curve.svg")
         drawn = ""
         if os.path.exists(svg):
@@ -115,7 +133,10 @@ def _number(value: Optional[float]) -> str:
 
 
 def records(path: Path) -> Iterator[Record]:
-    """The records of a file, one after the other."""
+    """Reads the records of a file, one after the other.
+
+    path: the record file of a tuning, in the format of docs/record.md.
+    """
     with open(path, encoding="utf-8") as file:
         for line in file:
             row = json.loads(line)
@@ -125,8 +146,9 @@ def records(path: Path) -> Iterator[Record]:
 
 
 def _flags(options: Dict[str, object]) -> List[str]:
-    """Keyword arguments as the command's flags: n_trials=100 is --n-trials 100, fresh=True is
-    --fresh; a list is given as the flag with each of its elements."""
+    """Returns keyword arguments as flags of the command: n_trials=100 becomes --n-trials 100, and
+    fresh=True becomes --fresh. A list repeats its flag for each element; None and False give no
+    flag."""
     flags: List[str] = []
     for name, value in options.items():
         if value is None or value is False:
@@ -141,8 +163,11 @@ def _flags(options: Dict[str, object]) -> List[str]:
 
 
 class _Source:
-    """A network as the command line takes it: an ONNX file, a built-in name, an operator, or a torch
-    model, written to a file for as long as the command runs."""
+    """A network or an operator as arguments of the command line.
+
+    An onnx.ModelProto or a torch module is written to a temporary ONNX file, which is removed after
+    the command. Raises TypeError if neither or both of `model` and `op` are given.
+    """
 
     def __init__(self, model, args: Sequence, op: Optional[str]):
         if (model is None) == (op is None):
@@ -156,7 +181,7 @@ class _Source:
             self.arguments = [text] if is_file else ["--network", text]
         elif hasattr(model, "SerializeToString"):  # onnx.ModelProto
             self.arguments = [self._file(lambda path: path.write_bytes(model.SerializeToString()))]
-        elif hasattr(model, "state_dict"):  # of torch
+        elif hasattr(model, "state_dict"):  # a torch module
             from pruner.torch import export_onnx
 
             self.arguments = [self._file(lambda path: export_onnx(model, path, args))]
@@ -194,20 +219,32 @@ def tune(
     progress: bool = True,
     **options,
 ) -> Result:
-    """Searches schedules for a network, measures them here, and makes a module of the best.
+    """Tunes a network: searches schedules, measures them on this machine, and compiles a module
+    with the best schedules.
 
-    model: an ONNX file, an onnx.ModelProto, the name of a built-in network, or a torch module with
-    args=, example inputs that say its shapes. op: an operator instead, as "matmul 512 512 512 +relu".
-    budget: the time to tune, "30s", "3m", "1h". n_trials: programs to measure. mode: "pruner" (the
-    default), "ansor", "draft-only" and so on. target: as "llvm -mcpu=haswell"; default: this
-    machine. work_dir: for records and module; the same again goes on. callback: gets a Progress a
-    round. progress: shown in a terminal or a notebook.
-    options: other flags of `pruner tune`, as precision="bf16", fresh=True, threads=4.
+    model: an ONNX file, an onnx.ModelProto, the name of a built-in network, or a torch module.
+    op: an operator instead of a model, such as "matmul 512 512 512 +relu".
+    args: example inputs of a torch module; the network is tuned for their shapes.
+    budget: the time to tune, with its unit: "30s", "3m", "1h".
+    n_trials: the number of programs to measure; the default is the command's.
+    mode: the cost model and its search: "pruner" (the default), "ansor", "draft-only" and others,
+        see --model of `pruner tune`.
+    target: the target, such as "llvm -mcpu=haswell"; the default is this machine.
+    work_dir: the folder for the records and the module; the default is a new temporary folder. A
+        second tuning with the same folder continues the first.
+    callback: a function that gets a Progress after each round.
+    progress: whether a terminal or a notebook shows the progress.
+    options: other flags of `pruner tune`, such as precision="bf16", fresh=True, threads=4.
 
-    Modes that learn need torch: what trains is compiled against it at the first use, which needs a C++
-    compiler; without either, mode="draft-only" or allow_untrained=True. Ctrl-C ends the search and
-    keeps the best: the Result then says that it was interrupted.
-    PrunerError: what the command says.
+    Modes that learn need torch and a C++ compiler: the plug-in that trains is compiled against
+    torch at its first use. If one of the two is missing, use mode="draft-only" or
+    allow_untrained=True.
+
+    Ctrl-C ends the search, and the module has the best schedules so far. `interrupted` of the
+    Result is then true.
+
+    Raises PrunerError if the command fails, with the command's line. Raises TypeError if neither or
+    both of `model` and `op` are given, or if `model` is of another type.
     """
     folder = os.fspath(work_dir) if work_dir is not None else tempfile.mkdtemp(prefix="pruner-")
     flags = _flags(
@@ -241,7 +278,7 @@ def tune(
             ) from None
         said = json.loads(text)
         interrupted = said["end"] == "interrupted"
-        if interrupted:  # the program stops at once, without a module
+        if interrupted:  # the program has stopped at once and written no module
             same = _flags({name: options.get(name) for name in _OF_A_NETWORK} | {"target": target})
             best = ["--records", os.path.join(folder, _RECORDS)]
             _program.run(["compile", *source.arguments, *same, *best, "-o", made])
@@ -263,11 +300,19 @@ def compile(
     target: Optional[str] = None,
     **options,
 ) -> Module:
-    """A module of a network (see tune) with the best of `records`, without any with schedules that
-    need no search. path: where it is kept; default: a temporary file that lives as long as the
-    module. options: other flags of `pruner compile`, as precision="bf16", numerics="ort", threads=4,
-    denormals="keep".
-    PrunerError: what the command says."""
+    """Compiles a network to a module, in seconds and without a search, and loads the module.
+
+    model, op, args, target: see tune().
+    path: the file of the module. The default is a temporary file, which is removed when the
+        returned Module is dropped.
+    records: a record file of a tuning, or several files. Each task takes its best schedule there.
+        Tasks without a record take a schedule that comes with the program or needs no search.
+    options: other flags of `pruner compile`, such as precision="bf16", numerics="ort", threads=4,
+        denormals="keep".
+
+    Raises PrunerError if the command fails, with the command's line. Raises TypeError if neither or
+    both of `model` and `op` are given, or if `model` is of another type.
+    """
     files = [records] if isinstance(records, (str, os.PathLike)) else records
     scratch = None
     if path is None:
@@ -295,8 +340,18 @@ def compare(
     args: Sequence = (),
     **options,
 ) -> dict:
-    """Tunes in several modes under equal conditions, in turns, and says what each needs to reach
-    what the others end with: `pruner compare --json` (docs/report.md). PrunerError: what it says."""
+    """Tunes in several modes under equal conditions, in turns.
+
+    model, op, args: see tune().
+    modes: at least two modes, see tune(). All modes are compared with the first.
+    options: other flags of `pruner compare`, such as n_trials=200, seeds=3.
+
+    Returns the result of `pruner compare --json` as a dict (docs/report.md). The dict has the
+    trials and the seconds that each mode needs to reach the first mode's final latency.
+
+    Raises PrunerError if the command fails, with the command's line. Raises TypeError if neither or
+    both of `model` and `op` are given, or if `model` is of another type.
+    """
     with _Source(model, args, op) as source:
         flags = _flags({"modes": ",".join(modes), **options})
         return json.loads(_program.run(["compare", *source.arguments, *flags, "--json"]))

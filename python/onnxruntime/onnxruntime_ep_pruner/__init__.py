@@ -1,10 +1,12 @@
-"""Pruner as an execution provider of ONNX Runtime: the parts of a network that Pruner compiles run as its
-modules, the others as before.
+"""Registers Pruner as an execution provider of ONNX Runtime.
+
+The parts of a network that Pruner compiles run as Pruner's modules. The other parts run as before.
 
     import onnxruntime as ort, onnxruntime_ep_pruner as pruner
     session = ort.InferenceSession("model.onnx", pruner.session_options(threads=4))
 
-In other languages: register get_library_path() and choose the devices whose provider is get_ep_name().
+Programs in other languages register the library at get_library_path() and choose the devices whose
+provider is get_ep_name().
 """
 
 import os
@@ -13,31 +15,32 @@ from typing import List
 __all__ = ["devices", "get_ep_name", "get_ep_names", "get_library_path", "session_options"]
 
 _REGISTERED = "pruner"
-# The options of the provider (plugins/onnxruntime/settings.h).
+# The names of the provider's options (plugins/onnxruntime/settings.h).
 _OPTIONS = (
     "program", "records", "budget", "precision", "denormals", "numerics", "cache_dir", "threads", "min_nodes", "dims",
 )  # fmt: skip
 
 
 def get_library_path() -> str:
-    """The library that register_execution_provider_library() takes: $PRUNER_ONNXRUNTIME_LIBRARY, or the
-    package's own."""
+    """Returns the path of the library that register_execution_provider_library() takes:
+    $PRUNER_ONNXRUNTIME_LIBRARY, or the library in this package."""
     bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libpruner_onnxruntime.so")
     return os.environ.get("PRUNER_ONNXRUNTIME_LIBRARY") or bundled
 
 
 def get_ep_name() -> str:
-    """The provider's name."""
+    """Returns the name of the provider."""
     return "PrunerExecutionProvider"
 
 
 def get_ep_names() -> List[str]:
-    """The names of the library's providers."""
+    """Returns the names of the library's providers, a list of one."""
     return [get_ep_name()]
 
 
 def devices() -> list:
-    """The devices of add_provider_for_devices(): this machine's CPU. Registers the library the first time."""
+    """Returns the devices for add_provider_for_devices(): the CPU of this machine. The first call
+    registers the library."""
     import onnxruntime
 
     def ours():
@@ -49,13 +52,23 @@ def devices() -> list:
 
 
 def session_options(options=None, **provider):
-    """Session options with the provider: `options`, or new ones.
+    """Adds the provider to `options`, or to new session options, and returns these options.
 
-    provider: records (file of `pruner tune`), budget (time to tune each part for, as "3m"), threads,
-    precision ("f32", "bf16", "auto"), denormals ("flush", "keep"), numerics ("onnx", "ort"), dims
-    ("batch=4,seq=128": what open dimensions are until a run says it), cache_dir, min_nodes (smaller
-    parts stay with ONNX Runtime), program (the program pruner). None: as if it were not given.
-    TypeError: an option that is none of these.
+    The keywords are the provider's options. An option that is None counts as not given.
+
+    records: the record file of `pruner tune`; the modules take its schedules.
+    budget: the time to tune each part before the session is ready, such as "3m".
+    threads: the number of threads of each run.
+    precision: "f32", "bf16" or "auto".
+    denormals: "flush" or "keep".
+    numerics: "onnx" or "ort".
+    dims: the extents of open dimensions until a run tells them, such as "batch=4,seq=128".
+    cache_dir: the folder of the modules of parts that were seen before.
+    min_nodes: the least number of nodes of a part. A smaller part without a product stays with ONNX
+        Runtime.
+    program: the path of the program pruner.
+
+    Raises TypeError if a keyword is none of these options.
     """
     unknown = sorted(set(provider) - set(_OPTIONS))
     if unknown:

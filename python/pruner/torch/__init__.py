@@ -1,11 +1,12 @@
-"""torch.compile(model, backend="pruner"), and export() of a model to a module.
+"""Makes Pruner a backend of torch.compile, and exports torch models to modules.
 
     fast = torch.compile(model.eval(), backend="pruner")
     with torch.inference_mode():
         fast(x)                                            # compiles, in seconds
     torch.compile(model, backend="pruner", options={"budget": "3m"})  # and tunes while it runs
 
-What Pruner has no form for stays in eager, and so does training. Options: pruner.torch.Options.
+Calls that Pruner cannot compile stay in eager, and so does training. pruner.torch.Options describes
+the options.
 """
 
 import logging
@@ -27,11 +28,23 @@ __all__ = ["CompiledGraph", "Options", "backend", "export", "operators"]
 
 log = logging.getLogger("pruner.torch")
 
-_MOST_SHAPES = 8
+_MOST_SHAPES = 8  # shapes of a graph that have a module each; other shapes stay in eager
 
 
 def backend(gm: torch.fx.GraphModule, example_inputs, *, options: Optional[dict] = None, mode=None):
-    """The backend that torch.compile finds by the name "pruner"."""
+    """Compiles a graph; torch.compile finds this function by the name "pruner".
+
+    gm: the graph that Dynamo recorded.
+    example_inputs: the inputs with which Dynamo recorded the graph.
+    options: the fields of pruner.torch.Options, by name.
+    mode: another mode than "default" is ignored, with a warning; options={"budget": "3m"} tunes.
+
+    Returns a callable with the inputs and outputs of the graph. A call that records gradients runs
+    in eager.
+
+    Raises ValueError if an option is unknown or has an unknown value. Raises PrunerError instead of
+    staying in eager if the option `fallback` is False.
+    """
     from torch._dynamo.backends.common import aot_autograd
     from functorch.compile import nop
 
@@ -69,7 +82,8 @@ def backend(gm: torch.fx.GraphModule, example_inputs, *, options: Optional[dict]
 
 
 def _static_places() -> List[int]:
-    """The places of weights among the inputs of the graph that is being compiled."""
+    """Returns the places of the weights among the inputs of the graph that is being compiled.
+    Weights that the graph changes are left out."""
     context = torch._guards.TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
     if metadata is None:
@@ -95,7 +109,11 @@ def _compiled(gm: torch.fx.GraphModule, inputs, options: Options, watch: Optiona
 
 
 def _dynamic(gm: torch.fx.GraphModule, static: Sequence[int], options: Options, watch: Optional[Watch]):
-    """A graph of symbolic shapes: modules of ranges where all of it has a form in ONNX, else modules of one shape."""
+    """Returns the callable of a graph of symbolic shapes.
+
+    If the whole graph has a form in ONNX, the callable runs a module for each range of shapes.
+    Otherwise the callable has a module for each shape.
+    """
     by_shape = _ByShape(gm, static, options, watch)
     reasons = _reasons(gm.graph)
     calls = [node for node in gm.graph.nodes if node.op == "call_function"]
@@ -110,7 +128,7 @@ def _dynamic(gm: torch.fx.GraphModule, static: Sequence[int], options: Options, 
 
 
 class _ByShape:
-    """A graph of symbolic shapes: one of static shapes for each that it is called with."""
+    """A graph of symbolic shapes, traced and compiled again for each shape of a call."""
 
     def __init__(self, gm: torch.fx.GraphModule, static: Sequence[int], options: Options, watch: Optional[Watch]):
         self._gm, self._static, self._options, self._watch = gm, static, options, watch
@@ -127,20 +145,21 @@ class _ByShape:
         return call(*args)
 
     def _specialized(self, args):
-        """The graph traced again, with numbers in place of symbols."""
+        """Traces the graph again with numbers in place of symbols, and returns its callable."""
         from torch.fx.experimental.proxy_tensor import make_fx
 
         gm = make_fx(self._gm, tracing_mode="fake")(*args)
         gm.graph.eliminate_dead_code()
         gm.recompile()
-        # A number is still among the arguments, though nothing reads it; only parts go without.
+        # If a number is among the arguments, the graph is compiled in parts. Nothing reads the
+        # number, so that no part has it as an argument.
         whole = all(isinstance(x, torch.Tensor) for x in args)
         return _partitioned(gm, self._static, self._options, self._watch, whole)
 
 
 def _elsewhere(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
-    """The calls that read or make a tensor that a module cannot: modules run on dense tensors in the CPU's
-    memory."""
+    """Returns the calls that read or make a tensor that a module cannot, with the reasons. Modules
+    run on dense tensors in the CPU's memory."""
     reasons = {}
     for node in graph.nodes:
         for near in [node, *node.all_input_nodes] if node.op == "call_function" else []:
@@ -156,15 +175,15 @@ def _elsewhere(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
 
 
 def _reasons(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
-    """The calls that no module has, and why."""
+    """Returns the calls that cannot be in a module, with the reasons."""
     return {**unsupported(graph), **_elsewhere(graph)}
 
 
 def _partitioned(
     gm: torch.fx.GraphModule, static: Sequence[int], options: Options, watch: Optional[Watch] = None, whole=True
 ):
-    """One CompiledGraph for the whole graph where all of it has a form in ONNX; else the graph with
-    its parts that have."""
+    """Returns one CompiledGraph for the whole graph if all calls have a form in ONNX. Otherwise
+    returns the graph with a module for each part whose calls have a form in ONNX."""
     from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
     from torch.fx.passes.operator_support import OperatorSupportBase
 
@@ -201,7 +220,8 @@ def _partitioned(
 
 
 class _Part(torch.nn.Module):
-    """A part of a graph: what it gives is a tensor where it has one output, else a tuple."""
+    """A compiled part of a graph. A part with one output returns a tensor, other parts return a
+    tuple."""
 
     def __init__(self, part: torch.fx.GraphModule, static: Sequence[int], options: Options, watch: Optional[Watch]):
         super().__init__()
@@ -226,12 +246,21 @@ def export(
     records: Optional[Sequence] = None,
     options: Sequence[str] = (),
 ) -> str:
-    """A module of a torch.export.ExportedProgram, or of a model with example arguments: its inputs
-    are those of the program, its outputs output_0 and so on; shapes are the examples'.
+    """Compiles a model to a module and returns the path of the module.
 
-    dynamic_shapes: as torch.export.export() has them, each Dim with its max: the module takes all shapes of
-    these ranges. records: of `pruner tune`. options: more of `pruner compile`, as ["--precision", "bf16"].
-    PrunerError or NotImplementedError: what cannot be compiled."""
+    model: a torch.export.ExportedProgram, or a torch module with example arguments. The module's
+        inputs are the inputs of the program; its outputs are output_0, output_1 and so on.
+    path: the file of the module.
+    args: the example arguments of a torch module. The module has their shapes.
+    dynamic_shapes: the dynamic dimensions, as torch.export.export() takes them. Each Dim needs a
+        `max`. The module takes all shapes in these ranges.
+    records: the record files of `pruner tune`.
+    options: more arguments of `pruner compile`, such as ["--precision", "bf16"].
+
+    Raises NotImplementedError if a call has no form in ONNX, if the model changes its buffers, or
+    if a dynamic dimension has no end. Raises PrunerError if the program cannot compile the model.
+    Raises ValueError if an ExportedProgram comes with `dynamic_shapes`.
+    """
     program = _decomposed(model, args, dynamic_shapes)
     more = ["--records", *records] if records else []
     for each in dims_of(ranges_of(program)):
@@ -243,7 +272,8 @@ def export(
 
 
 def export_onnx(model, path, args: Sequence = (), *, dynamic_shapes=None) -> str:
-    """The same as an ONNX file, with its weights beside it in `path`.weights."""
+    """Writes the model of export() as an ONNX file, with its weights in the file `path`.weights.
+    Returns the path of the ONNX file. Raises the same errors as export(), except PrunerError."""
     return _write(_decomposed(model, args, dynamic_shapes), path)
 
 

@@ -1,4 +1,5 @@
-"""Graphs whose extents are symbols: what the symbols are in a call, and a module for each range of them."""
+"""Compiles graphs whose extents are symbols: finds the symbols' values in a call, and makes a
+module for each range of values."""
 
 import logging
 import threading
@@ -13,19 +14,23 @@ from pruner.torch.verify import Watch
 
 log = logging.getLogger("pruner.torch")
 
-_MOST_RANGES = 8
-_MOST_REFUSED = 2  # ranges of a graph; then it has modules of one shape
-_MOST_VERIFIED = 8  # shapes of a graph that are compared with eager's at their first call
-_LEAST_END = 8  # a range ends here or above, so that batches of 2, 3 and 5 are one module
+_MOST_RANGES = 8  # ranges of a graph that have a module each
+_MOST_REFUSED = 2  # ranges of a graph that may fail; then the graph has a module for each shape
+_MOST_VERIFIED = 8  # shapes of a graph whose first call is compared with eager's
+_LEAST_END = 8  # the least end of a range, so that batches of 2, 3 and 5 share one module
 
 
 class Symbols:
-    """The symbols of a graph and where a call's arguments show their values. NotImplementedError: an input has an
-    extent that is no symbol but computed from some, which ONNX has no form for."""
+    """The symbols of a graph, and the places in a call's arguments that show the symbols' values.
+
+    Raises NotImplementedError if an input has an extent that is not a symbol but computed from
+    symbols: ONNX has no form for such an extent.
+    """
 
     def __init__(self, graph: torch.fx.Graph):
-        self._places: Dict[str, Tuple[int, int]] = {}  # an argument and an axis of it
-        # The values of each that torch's guards let through; None: there is no greatest one.
+        self._places: Dict[str, Tuple[int, int]] = {}  # index of an argument, and one of its axes
+        # The least and the greatest value of each symbol that torch's guards let through. None: the
+        # guards let through every greater value.
         self.bounds: Dict[str, Tuple[int, Optional[int]]] = {}
         for i, node in enumerate(graph.find_nodes(op="placeholder")):
             value = node.meta.get("val")
@@ -43,12 +48,15 @@ class Symbols:
         self.bounds[str(symbol)] = (max(int(allowed.lower), 1), end)
 
     def values(self, args: Sequence) -> Dict[str, int]:
-        """The value of each symbol in a call with these arguments."""
+        """Returns the value of each symbol in a call with these arguments."""
         return {name: int(args[i].shape[axis]) for name, (i, axis) in self._places.items()}
 
     def ranges_around(self, values: Dict[str, int]) -> List[Ranges]:
-        """The ranges that a module may be compiled for, widest first: up to the next power of two, from the least
-        value that torch lets through, or from the power of two below."""
+        """Returns the ranges around these values that a module may be compiled for, widest first.
+
+        A range ends at the next power of two. The wide range begins at the least value that torch's
+        guards let through, the narrow range at the power of two below the value.
+        """
         wide, narrow = {}, {}
         for name, value in values.items():
             least, most = self.bounds[name]
@@ -60,7 +68,8 @@ class Symbols:
 
 
 def ranges_of(program: torch.export.ExportedProgram) -> Ranges:
-    """The ranges that a program was exported for. NotImplementedError: one has no end."""
+    """Returns the ranges for which a program was exported. Raises NotImplementedError if a range
+    has no end."""
     ranges = {}
     for name, (low, high) in Symbols(program.graph_module.graph).bounds.items():
         if high is None:
@@ -74,8 +83,8 @@ def _holds(ranges: Ranges, values: Dict[str, int]) -> bool:
 
 
 class ByRange:
-    """A graph of symbolic shapes: a module for each range of them that is called, and `otherwise` where a range cannot
-    be compiled."""
+    """A graph of symbolic shapes, with a module for each range of shapes that a call needs. If no
+    range can be compiled for a call, the call goes to `otherwise`."""
 
     def __init__(
         self,
@@ -108,11 +117,12 @@ class ByRange:
         return self._otherwise(*args)
 
     def _call_at(self, values: Dict[str, int]) -> Optional[CompiledGraph]:
-        """The graph of a range that holds these values; None: none can be made."""
+        """Returns the graph of a range that holds these values. Makes a graph if no range holds the
+        values yet. None: no graph can be made for the values."""
         if (call := self._made_for(values)) is not None:
             return call
         with self._lock:
-            if (call := self._made_for(values)) is not None:  # another thread has made it meanwhile
+            if (call := self._made_for(values)) is not None:  # made by another thread meanwhile
                 return call
             if len(self._refused) >= _MOST_REFUSED or len(self._compiled) >= _MOST_RANGES:
                 return None

@@ -1,4 +1,5 @@
-"""Extents that the shapes of a graph's inputs decide: torch.SymInt, an expression of symbols."""
+"""Computes extents that the shapes of a graph's inputs decide: torch.SymInt, an expression of
+symbols."""
 
 from typing import Dict, Union
 
@@ -13,7 +14,7 @@ def is_symbolic(extent) -> bool:
 
 
 def value_at(extent: Extent, values: Dict[str, int]) -> int:
-    """The extent where the symbols have these values."""
+    """Returns the extent when the symbols have these values."""
     if not is_symbolic(extent):
         return int(extent)
     expression = extent.node.expr

@@ -1,5 +1,8 @@
-"""FX graphs of core ATen to ONNX files. Shapes are those of each node's meta["val"]. An extent that is a torch.SymInt
-is computed in the file, from the shapes of the inputs."""
+"""Writes FX graphs of core ATen as ONNX files.
+
+The shape of a node is the shape of its meta["val"]. An extent that is a torch.SymInt is computed in
+the file, from the shapes of the inputs.
+"""
 
 import contextlib
 import functools
@@ -20,10 +23,12 @@ Value = Union[str, List[str]]
 
 
 def decompositions() -> dict:
-    """torch's core decompositions without those of operators that are one kernel here."""
+    """Returns torch's core decompositions, except for operators that have an ONNX form of their
+    own."""
     aten = torch.ops.aten
     table = dict(torch._decomp.core_aten_decompositions())
-    table.update(torch._decomp.get_decompositions([aten.linalg_vector_norm]))  # no core one since torch 2.11
+    # The core decompositions have no linalg_vector_norm since torch 2.11.
+    table.update(torch._decomp.get_decompositions([aten.linalg_vector_norm]))
     kept = (
         aten.native_layer_norm, aten._fused_rms_norm, aten.native_group_norm, aten.gelu, aten.silu,
         aten.hardswish, aten.hardsigmoid, aten.mish, aten.softplus, aten.leaky_relu, aten.elu,
@@ -41,8 +46,10 @@ def decompositions() -> dict:
 
 @contextlib.contextmanager
 def resizes_of_eager():
-    """Leaves resizes as they are while a graph is traced. torch's decompositions of them in Python take scale factors
-    where an extent stays, which eager does not."""
+    """Keeps torch from decomposing resizes while a graph is traced.
+
+    torch's Python decompositions of a resize also scale an axis whose extent stays; eager does not.
+    """
     keys = (torch._C.DispatchKey.CompositeImplicitAutograd, torch._C.DispatchKey.Autograd)
     packets = [getattr(torch.ops.aten, f"upsample_{name}") for name in _RESIZES]
     replaced = [(each.default, {}) for each in packets]
@@ -65,8 +72,11 @@ def resizes_of_eager():
 
 
 def _resized(resize, x: torch.Tensor, size, *args) -> torch.Tensor:
-    """A resize by its extents or by factors, as the one by both that eager takes for it; torch's own kernel for this
-    takes no symbolic extents. `args`: whether corners are aligned, if the resize has that, and the factors."""
+    """Calls the resize that eager calls, with extents and with factors, for a resize by either.
+
+    torch's own kernel for this step takes no symbolic extents. `args` has the factors at its end.
+    If the resize has the option, `args` begins with whether corners are aligned.
+    """
     *corners, factors = args
     extents = x.shape[2:]
     if size is None:
@@ -79,12 +89,14 @@ _TRACING = threading.RLock()
 
 
 def is_made_of_nothing(node: torch.fx.Node) -> bool:
-    """Whether a call reads no tensor: arange, full and the like, which are constants then."""
+    """Returns whether a call reads no tensor, such as arange or full. The call is then a
+    constant."""
     return node.op == "call_function" and not node.all_input_nodes
 
 
 def held_tensor(node: torch.fx.Node) -> Optional[torch.Tensor]:
-    """The constant that a graph's module holds for a get_attr, as for a torch.tensor() in the model."""
+    """Returns the constant that a graph's module holds for a get_attr node, for example for a
+    torch.tensor() in the model. None: there is no such constant, or ONNX cannot hold it."""
     held = getattr(node.graph.owning_module, node.target, None) if node.op == "get_attr" else None
     return held if isinstance(held, torch.Tensor) and held.dtype in ELEMENT_TYPES and held.is_cpu else None
 
@@ -99,7 +111,8 @@ def _is_drawn(node: torch.fx.Node) -> bool:
 
 
 def _why_not(importer: "Importer", node: torch.fx.Node) -> str:
-    """Why a node cannot be in an ONNX file; "" where it can and is."""
+    """Returns why a node cannot be in an ONNX file. If the node can, adds the node to `importer`
+    and returns ""."""
     if (held := held_tensor(node)) is not None:
         importer.set(node, importer.constant(held))
         return ""
@@ -107,8 +120,8 @@ def _why_not(importer: "Importer", node: torch.fx.Node) -> str:
         return f"{node.op} {node.target}"
     value = node.meta.get("val")
     if isinstance(value, torch.SymInt) and not free_unbacked_symbols(value):
-        return ""  # whoever reads the number computes it from the inputs' shapes
-    if isinstance(value, torch.Tensor):  # of several, those that are read follow as getitem
+        return ""  # each reader computes the number from the inputs' shapes
+    if isinstance(value, torch.Tensor):  # if there are several outputs, getitem nodes follow
         if value.dtype not in ELEMENT_TYPES:
             return f"{node.target} is of {value.dtype}"
         if free_unbacked_symbols(value):
@@ -129,7 +142,7 @@ def _why_not(importer: "Importer", node: torch.fx.Node) -> str:
 
 
 def unsupported(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
-    """The nodes of a graph that have no form in ONNX, and why."""
+    """Returns the nodes of a graph that have no form in ONNX, with the reasons."""
     importer, reasons = Importer("trial"), {}
     with unset_fake_temporarily():  # constants are tensors that have elements
         for node in graph.nodes:
@@ -146,7 +159,8 @@ def unsupported(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
 
 
 def _dimensions(shape: Sequence[Extent]) -> List[Union[int, str]]:
-    """Each extent as ONNX has it: a number, the name of a symbol, or "" for what is computed from symbols."""
+    """Returns each extent in the form that ONNX has: a number, the name of a symbol, or "" for an
+    extent that is computed from symbols."""
     name_of = lambda extent: str(extent.node.expr) if extent.node.expr.is_Symbol else ""  # noqa: E731
     return [name_of(each) if is_symbolic(each) else int(each) for each in shape]
 
@@ -155,7 +169,7 @@ _FOLDED = {sympy.Add: "Add", sympy.Mul: "Mul", functions.Max: "Max", functions.M
 
 
 class Importer(OnnxFile):
-    """The file while it is made, with what a row of the operators' table works with."""
+    """The ONNX file that is being made, with the functions that the rows of operators.py call."""
 
     def __init__(self, name: str):
         super().__init__(name)
@@ -181,7 +195,8 @@ class Importer(OnnxFile):
         return self.op("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
 
     def _extent(self, expression: sympy.Expr) -> str:
-        """The value of an expression of symbols. NotImplementedError: it has a function without a form in ONNX."""
+        """Returns an int64 tensor of one element with the value of an expression of symbols. Raises
+        NotImplementedError if the expression has a function without a form in ONNX."""
         if expression not in self._extents:
             if expression.is_Integer:
                 return super().integers([int(expression)])
@@ -191,7 +206,8 @@ class Importer(OnnxFile):
     def _integer(self, expression: sympy.Expr) -> str:
         if isinstance(expression, (functions.FloorDiv, functions.CleanDiv)):
             left, right = map(self._extent, expression.args)
-            # ONNX divides integers toward zero; less the remainder, which has the divisor's sign, it is the floor.
+            # ONNX divides integers toward zero. The remainder has the divisor's sign; the quotient
+            # of the dividend less the remainder is the floor.
             return self.op("Div", self.op("Sub", left, self.op("Mod", left, right)), right)
         if isinstance(expression, (functions.PythonMod, functions.Mod)):
             return self.op("Mod", *map(self._extent, expression.args))
@@ -205,7 +221,8 @@ class Importer(OnnxFile):
         return self._folded(_FOLDED[expression.func], map(self._extent, expression.args))
 
     def _real(self, expression: sympy.Expr) -> str:
-        """The same of a real number, as a float64 tensor of one element."""
+        """Returns a float64 tensor of one element with the value of an expression that may be real.
+        Raises NotImplementedError like _extent()."""
         if expression.is_number:
             return self.constant(torch.tensor([float(expression)], dtype=torch.float64))
         if isinstance(expression, functions.ToFloat):
@@ -258,20 +275,21 @@ class Importer(OnnxFile):
         return node.meta["val"].dtype
 
     def promoted(self, a, b) -> torch.dtype:
-        """The type that two operands of a comparison are compared in."""
+        """Returns the type in which two operands of a comparison are compared."""
         of = lambda x: x.meta["val"] if isinstance(x, torch.fx.Node) else x  # noqa: E731
         return torch.result_type(of(a), of(b))
 
     def operand(self, x, dtype: torch.dtype) -> str:
-        """A tensor or a number as a tensor of `dtype`."""
+        """Returns a tensor of `dtype` for a tensor or a number."""
         if isinstance(x, torch.fx.Node):
             return self.cast(self.value(x), self.dtype(x), dtype)
         return self.scalar(x, dtype)
 
     def call(self, node: torch.fx.Node) -> None:
-        """Appends what a call_function is. NotImplementedError: it has no form in ONNX."""
+        """Adds the ONNX nodes of a call_function. Raises NotImplementedError if the call has no
+        form in ONNX."""
         if isinstance(node.meta.get("val"), torch.SymInt):
-            return  # whoever reads the number computes it from the inputs' shapes
+            return  # each reader computes the number from the inputs' shapes
         if is_made_of_nothing(node) and not _is_drawn(node):
             self.set(node, self.constant(node.target(*node.args, **node.kwargs)))
             return
@@ -291,9 +309,14 @@ class Importer(OnnxFile):
 def write_onnx(
     graph: torch.fx.Graph, path: str, weights: Dict[str, torch.Tensor], name: str = "graph"
 ) -> None:
-    """Writes a graph whose placeholders in `weights` (by name) are constants, the others inputs, in
-    order; its outputs are outputs, in order. Symbolic numbers among either are left out.
-    NotImplementedError names the call that has no form in ONNX."""
+    """Writes a graph as the ONNX file `path`.
+
+    A placeholder whose name is in `weights` becomes a constant. The other placeholders become
+    inputs, and the graph's outputs become outputs, both in order. Symbolic numbers among inputs and
+    outputs are left out.
+
+    Raises NotImplementedError, which names the call, if a call has no form in ONNX.
+    """
     importer = Importer(name)
     for node in graph.nodes:
         if node.op == "placeholder":

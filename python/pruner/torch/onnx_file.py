@@ -1,5 +1,5 @@
 """Writes ONNX files: the few messages of onnx.proto that a graph needs, in protobuf's wire format
-(https://protobuf.dev/programming-guides/encoding). Weights lie beside, in one file."""
+(https://protobuf.dev/programming-guides/encoding). The weights lie in a second file beside."""
 
 import os
 import struct
@@ -25,7 +25,7 @@ _FLOAT, _INT, _STRING, _FLOATS, _INTS = 1, 2, 3, 6, 7  # AttributeProto.Attribut
 _INLINE_BYTES = 1024  # larger tensors lie in the weights file
 _ALIGNMENT = 64
 
-Dimension = Union[int, str]  # an extent, or the name of a symbol; "" where it has no name
+Dimension = Union[int, str]  # an extent, or the name of a symbol; "": an extent without a name
 Attribute = Union[int, float, str, Sequence[int], Sequence[float]]
 
 
@@ -75,13 +75,14 @@ def _value(name: str, dtype: torch.dtype, shape: Sequence[Dimension]) -> bytes:
 
 
 def bytes_of(tensor: torch.Tensor) -> memoryview:
-    """Its elements, dense and row-major."""
+    """Returns the bytes of a tensor's elements, dense and row-major."""
     dense = tensor.detach().cpu().contiguous()
     return memoryview(dense.view(-1).view(torch.uint8).numpy()) if dense.numel() else memoryview(b"")
 
 
 class OnnxFile:
-    """A graph while it grows: values are names, in order of their making."""
+    """An ONNX graph that is being built. Each value is the name of a tensor; new names are v1, v2
+    and so on."""
 
     def __init__(self, name: str):
         self._name = name
@@ -89,7 +90,7 @@ class OnnxFile:
         self._inputs: List[bytes] = []
         self._outputs: List[bytes] = []
         self._constants: List[Tuple[str, torch.Tensor]] = []
-        self._known: Dict[Tuple, str] = {}  # small constants
+        self._known: Dict[Tuple, str] = {}  # names of small constants by type, shape, bytes
         self._count = 0
 
     def name(self) -> str:
@@ -105,7 +106,8 @@ class OnnxFile:
         self._outputs.append(_value(name, dtype, shape))
 
     def constant(self, tensor: torch.Tensor, name: Optional[str] = None) -> str:
-        """Of at most 16 elements and without a name: each value once."""
+        """Adds a constant and returns its name. Equal constants of at most 16 elements that come
+        without a name share one tensor of the file."""
         key = None
         if name is None and tensor.numel() <= 16:
             key = (tensor.dtype, tuple(tensor.shape), bytes(bytes_of(tensor)))
@@ -121,7 +123,8 @@ class OnnxFile:
         return self.constant(torch.tensor(list(values), dtype=torch.int64))
 
     def op(self, op: str, *inputs: str, outputs: int = 1, **attributes: Attribute):
-        """A node: the name of its output, or a list of several. An input "" is absent."""
+        """Adds a node and returns the name of its output, or a list of the names of its outputs. An
+        input "" is absent."""
         names = [self.name() for _ in range(outputs)]
         message = b"".join(_block(1, each) for each in inputs)
         message += b"".join(_block(2, each) for each in names) + _block(4, op)
@@ -130,7 +133,7 @@ class OnnxFile:
         return names[0] if outputs == 1 else names
 
     def write(self, path: str) -> None:
-        """To `path`, and the weights to `path`.weights."""
+        """Writes the model to `path`, and the weights to `path`.weights."""
         weights_name = os.path.basename(path) + ".weights"
         with open(path + ".weights", "wb") as weights:
             tensors = [self._tensor(*each, weights, weights_name) for each in self._constants]

@@ -1,7 +1,8 @@
-"""What each operator of core ATen is in ONNX: one function a row, named by the operators it takes.
+"""Translates each operator of core ATen to ONNX. The table has a function for each operator.
 
-A function gets the Importer, the node and the node's arguments, tensors among them as torch.fx.Node;
-it returns the name of an ONNX value, or a list of them. NotImplementedError: this call stays in eager.
+A function gets the Importer, the node and the node's arguments; tensors among the arguments are
+torch.fx.Node. The function returns the name of an ONNX value, or a list of names. If the function
+raises NotImplementedError, the call stays in eager.
 """
 
 import math
@@ -17,14 +18,14 @@ _ROWS: Dict[str, Callable] = {}
 
 
 def row_of(target) -> Optional[Callable]:
-    """The function of an operator (torch._ops.OpOverload, or operator.getitem)."""
+    """Returns the function of an operator (torch._ops.OpOverload, or operator.getitem), or None."""
     if target is operator.getitem:
         return _getitem
     return _ROWS.get(str(target)) if isinstance(target, torch._ops.OpOverload) else None
 
 
 def operators() -> List[str]:
-    """The operators that are imported, as "aten.add.Tensor"."""
+    """Returns the names of the operators that can be imported, such as "aten.add.Tensor"."""
     return sorted(_ROWS)
 
 
@@ -40,7 +41,8 @@ def _row(*names: str):
 
 
 def _same(name: str, op: str, **attributes):
-    """A function of one tensor that is computed in the type of its result: torch.exp of integers is a float."""
+    """Adds the row of a function of one tensor. The function is computed in the type of its result:
+    torch.exp of integers is a float."""
 
     def same(g, node, x, *_, **__):
         _refuse(op in _NOT_OF_FLOAT64 and g.dtype(node) == torch.float64, f"{op} of float64")
@@ -49,12 +51,12 @@ def _same(name: str, op: str, **attributes):
     _row(name)(same)
 
 
-# Functions that no kernel computes in float64.
+# No kernel computes these ONNX functions in float64.
 _NOT_OF_FLOAT64 = ("Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh")
 
 
 def _rounding(name: str, op: str):
-    """Integers are what they are rounded to."""
+    """Adds the row of a function that rounds floats and returns integers unchanged."""
     _row(name)(lambda g, node, x: g.op(op, g.value(x)) if g.dtype(node).is_floating_point else g.value(x))
 
 
@@ -90,7 +92,8 @@ def _hardsigmoid(g, node, x):
     dtype = g.dtype(node)
     if dtype != torch.float64:
         return g.op("HardSigmoid", g.value(x), alpha=1 / 6, beta=0.5)
-    number = lambda value: g.scalar(value, dtype)  # noqa: E731  what no attribute of ONNX holds
+    # The constants are float64 tensors, because attributes of ONNX are float32.
+    number = lambda value: g.scalar(value, dtype)  # noqa: E731
     above = g.op("Max", g.op("Add", g.value(x), number(3)), number(0))
     return g.op("Div", g.op("Min", above, number(6)), number(6))
 
@@ -105,7 +108,7 @@ def _rsqrt(g, node, x):
 
 @_row("sign")
 def _sign(g, node, x):
-    """0 for NaN and for both zeros, which ONNX's Sign keeps."""
+    """Computes torch's sign: 0 for NaN and for both zeros. ONNX's Sign returns these unchanged."""
     value, dtype = g.value(x), g.dtype(x)
     if not dtype.is_floating_point:
         return value if dtype == torch.bool else g.op("Sign", value)
@@ -173,7 +176,7 @@ _row("minimum")(_binary("Min"))
 
 
 def _is_negative(g, value: str, zero: str) -> str:
-    """Whether the sign is set, also that of a zero."""
+    """Returns a truth value: whether the sign of `value` is set, also if `value` is a zero."""
     is_negative_zero = g.op("And", g.op("Equal", value, zero), g.op("Less", g.op("Reciprocal", value), zero))
     return g.op("Or", g.op("Less", value, zero), is_negative_zero)
 
@@ -184,7 +187,7 @@ def _atan2(g, node, a, b):
     _refuse(dtype == torch.float64, "Atan of float64")
     y, x, zero = g.operand(a, dtype), g.operand(b, dtype), g.scalar(0, dtype)
     is_below, is_left = _is_negative(g, y, zero), _is_negative(g, x, zero)
-    # Two infinities are as far as each other; of a zero, its sign is left.
+    # The ratio of two infinities is 1 or -1. If y is 0, the ratio is a zero that keeps its sign.
     diagonal = g.op("Where", g.op("Xor", is_below, is_left), g.scalar(-1, dtype), g.scalar(1, dtype))
     ratio = g.op("Where", g.op("And", g.op("IsInf", y), g.op("IsInf", x)), diagonal, g.op("Div", y, x))
     on_axis = g.op("And", g.op("Equal", y, zero), g.op("Equal", x, x))
@@ -201,13 +204,13 @@ def _rsub(g, node, a, b, alpha=1):
 
 
 def _toward_zero(g, value: str) -> str:
-    """The nearest whole number that is not farther from 0, with the sign of the value."""
+    """Returns the whole number next to `value` in the direction of 0, with the sign of `value`."""
     is_negative = g.op("Less", value, g.op("Sub", value, value))
     return g.op("Where", is_negative, g.op("Ceil", value), g.op("Floor", value))
 
 
 def _left_over(g, x: str, y: str, dtype: torch.dtype) -> str:
-    """C's fmod: a remainder of 0 has the dividend's sign, too."""
+    """Computes C's fmod. A remainder of 0 also has the dividend's sign."""
     left_over = g.op("Mod", x, y, fmod=1)
     if not dtype.is_floating_point:
         return left_over
@@ -216,26 +219,28 @@ def _left_over(g, x: str, y: str, dtype: torch.dtype) -> str:
 
 
 def _is_of_other_sign(g, left_over: str, y: str, zero: str) -> str:
-    """Whether a remainder of the dividend's sign is not 0 and has another sign than the divisor."""
+    """Returns a truth value: whether a remainder is not 0 and has another sign than the divisor.
+    The remainder comes with the dividend's sign."""
     signs = g.op("Xor", g.op("Less", left_over, zero), g.op("Less", y, zero))
     return g.op("And", g.op("Not", g.op("Equal", left_over, zero)), signs)
 
 
 @_row("div.Tensor_mode", "div.Scalar_mode", "floor_divide")
 def _div_mode(g, node, a, b, rounding_mode="floor"):
-    """torch's quotient by the remainder: div_floor_floating() of aten/src/ATen/native/cpu/BinaryOpsKernel.cpp. The
-    floor of the rounded quotient is another number: 1.0 // 0.1 is 9."""
+    """Computes torch's quotient from the remainder, like div_floor_floating() of
+    aten/src/ATen/native/cpu/BinaryOpsKernel.cpp. The floor of the rounded quotient may be another
+    number: 1.0 // 0.1 is 9."""
     dtype = g.dtype(node)
     if rounding_mode is None:
         return _binary("Div")(g, node, a, b)
     _refuse(dtype == torch.bool, "a rounded quotient of booleans")
     made = dtype
     if dtype in (torch.float16, torch.bfloat16) and (rounding_mode == "trunc" or not isinstance(b, torch.fx.Node)):
-        dtype = torch.float32  # a number is not rounded to 16 bits
+        dtype = torch.float32  # eager does not round a Python number to 16 bits
     x, y = g.operand(a, dtype), g.operand(b, dtype)
     quotient = g.op("Div", x, y)
     if rounding_mode == "trunc":
-        if made != dtype and isinstance(b, torch.fx.Node):  # the quotient of tensors is
+        if made != dtype and isinstance(b, torch.fx.Node):  # eager rounds a quotient of tensors
             quotient = g.cast(g.cast(quotient, dtype, made), made, dtype)
         return g.cast(_toward_zero(g, quotient), dtype, made) if dtype.is_floating_point else quotient
     if dtype == torch.uint8:
@@ -313,7 +318,7 @@ def _pow(g, node, x, exponent):
     value = g.operand(x, dtype)
     if exponent == 2:
         return g.op("Mul", value, value)
-    # Eager takes roots by pow() in float16, whose pow(-inf, 0.5) is inf.
+    # In float16 eager computes roots with pow(), and pow(-inf, 0.5) is inf.
     if dtype in (torch.float32, torch.float64, torch.bfloat16) and exponent in (0.5, -0.5, -1):
         root = value if exponent == -1 else g.op("Sqrt", value)
         return root if exponent == 0.5 else g.op("Reciprocal", root)
@@ -348,7 +353,7 @@ def _clamp(g, node, x, low=None, high=None, *, min=None, max=None):
     low, high = low if min is None else min, high if max is None else max
     if not dtype.is_floating_point and dtype != torch.bool:
         limits = torch.iinfo(dtype)
-        if isinstance(low, (int, float)):  # a bound below all values is none
+        if isinstance(low, (int, float)):  # a bound outside of the type's range has no effect
             _refuse(low > limits.max, f"the lower bound {low} of {dtype}")
             low = None if low < limits.min else low
         if isinstance(high, (int, float)):
@@ -394,7 +399,8 @@ def _elu(g, node, x, alpha=1, scale=1, input_scale=1):
 
 @_row("softplus")
 def _softplus(g, node, x, beta=1, threshold=20):
-    """Above the threshold it is x, which is what the logarithm rounds to with the usual one of 20."""
+    """Computes torch's softplus, which is x above the threshold. With beta 1 and the usual
+    threshold of 20, the logarithm rounds to x there; no comparison with the threshold is needed."""
     value, dtype = g.value(x), g.dtype(node)
     times = value if beta == 1 else g.op("Mul", value, g.scalar(beta, dtype))
     result = g.op("Softplus", times)
@@ -410,7 +416,7 @@ def _prelu(g, node, x, slope):
     value, factor, dtype = g.value(x), g.value(slope), g.dtype(node)
     if len(g.shape(slope)) == 1 and len(g.shape(x)) > 1:
         factor = g.reshape(factor, [-1] + [1] * (len(g.shape(x)) - 2))
-    # ONNX's PRelu keeps a zero as it is, torch multiplies it.
+    # ONNX's PRelu keeps a zero as it is; torch multiplies the zero by the slope.
     return g.op("Where", g.op("Greater", value, g.scalar(0, dtype)), value, g.op("Mul", value, factor))
 
 
@@ -431,7 +437,7 @@ def _full_like(g, node, x, value=None, **_):
     return g.op("Expand", g.scalar(value, g.dtype(node)), g.integers(g.shape(node)))
 
 
-# Tensors that are made of numbers that the shapes decide; others of this kind are constants.
+# Tensors that are made of numbers which the shapes decide. Tensors of other numbers are constants.
 
 
 @_row("arange.start_step")
@@ -489,8 +495,8 @@ def _transpose(g, node, x, a=0, b=1):
 
 
 def _bounds(start, end, extent) -> tuple:
-    """The first and one past the last element that Python's slice takes of `extent`; both may be symbolic. What is
-    compared here becomes a guard of torch's."""
+    """Returns the first element and one past the last element that Python's slice takes of
+    `extent`; both may be symbolic. Each comparison of a symbolic number becomes a torch guard."""
 
     def within(place, absent):
         place = absent if place is None else place + extent if place < 0 else place
@@ -665,7 +671,8 @@ def _index(g, node, x, indices):
     if len(tensors) == 1:
         return g.op("Gather", g.value(x), g.value(tensors[0]), axis=places[0])
     _refuse(places != list(range(places[0], places[0] + len(places))), "indices apart")
-    # The indexed dimensions first, then one tuple of indices for each element.
+    # The indexed dimensions are moved to the front. GatherND then takes a tuple of indices for each
+    # element of the result.
     rank, first = len(g.shape(x)), places[0]
     order = places + [d for d in range(rank) if d not in places]
     value = g.value(x) if first == 0 else g.op("Transpose", g.value(x), perm=order)
@@ -710,7 +717,8 @@ _row("prod.dim_int", "prod")(_reduction("ReduceProd"))
 @_row("any", "any.dim", "any.dims", "all", "all.dim", "all.dims")
 def _any(g, node, x, dims=None, keep=False):
     op = "ReduceMax" if ".any" in str(node.target) else "ReduceMin"
-    if dims == [] and ".dims" in str(node.target):  # no dimension, where others mean all of them
+    # In any.dims and all.dims [] means no dimension; in other overloads it means all dimensions.
+    if dims == [] and ".dims" in str(node.target):
         return g.operand(x, torch.bool)
     truth = g.cast(g.operand(x, torch.bool), torch.bool, torch.int32)
     return g.cast(_reduced(g, truth, op, dims, keep, len(g.shape(x))), torch.int32, torch.bool)
@@ -749,7 +757,8 @@ def _arg(g, node, x, dim=None, keep=False):
 
 
 def _of_one(row):
-    """A row for tensors without a dimension, too: as tensors of one element, along their one dimension."""
+    """Extends a row to tensors without a dimension. A tensor without a dimension is computed as a
+    tensor of shape [1], along its only dimension."""
 
     def of_one(g, node, x, *args, **named):
         if g.shape(x):
@@ -840,13 +849,13 @@ def _attention(g, node, query, key, value, *args, **named):
     mask, causal = named.get("attn_mask"), bool(named.get("is_causal"))
     _refuse(named.get("dropout_p"), "dropout while training")
     _refuse(any(len(g.shape(each)) != 4 for each in (query, key, value)), "not of four dimensions")
-    # torch counts the triangle from the first query, ONNX from the last.
+    # torch aligns the causal triangle with the first query, ONNX with the last query.
     _refuse(causal and g.shape(query)[2] != g.shape(key)[2], "causal, with other keys than queries")
     attributes = {"is_causal": int(causal)}
     inputs = [g.value(each) for each in (query, key, value)]
     if named.get("scale") is not None:
         attributes["scale"] = float(named["scale"])
-        if g.dtype(node if whole else query) == torch.float64:  # no attribute holds a float64 scale
+        if g.dtype(node if whole else query) == torch.float64:  # an attribute is a float32
             attributes["scale"] = 1.0
             inputs[0] = g.op("Mul", inputs[0], g.scalar(named["scale"], torch.float64))
     if mask is not None:
@@ -855,7 +864,8 @@ def _attention(g, node, query, key, value, *args, **named):
     return result if whole else [result] + [None] * (len(node.meta["val"]) - 1)
 
 
-# Normalization: autocast gives tensors of 16 bits and parameters of float32, which are computed in float32.
+# Normalization. Autocast gives tensors of 16 bits and parameters of float32; a normalization is
+# then computed in float32.
 
 
 def _widest(g, x, *parameters) -> torch.dtype:
@@ -867,7 +877,8 @@ def _widest(g, x, *parameters) -> torch.dtype:
 
 
 def _over_deviation(g, off: str, variance: str, epsilon: float, scale: Optional[str], shift: Optional[str]) -> str:
-    """A normalization of float64, whose epsilon no attribute of ONNX holds: attributes are float32."""
+    """Returns a normalization of float64. No attribute of ONNX can hold its epsilon, because
+    attributes are float32."""
     deviation = g.op("Sqrt", g.op("Add", variance, g.scalar(epsilon, torch.float64)))
     value = g.op("Div", off, deviation)
     value = value if scale is None else g.op("Mul", value, scale)
@@ -1020,14 +1031,17 @@ def _adaptive_avg_pool(g, node, x, size):
 
 
 def _factors(name: str, args: Sequence, axes: int) -> List[Optional[float]]:
-    """The scale factor of each resized axis, None where its extents alone say it."""
+    """Returns the scale factor of each resized axis; None if the extents decide the factor."""
     given = list(args[0] or []) if name.endswith(".vec") and args else list(args)
     return given + [None] * (axes - len(given))
 
 
 def _nearest_places(x, shape: Sequence[int], factors: Sequence[Optional[float]], axis: int) -> List[int]:
-    """The places that eager torch reads along an axis, found by resizing the numbers of the places. Its formula is
-    another one for each rank, memory format and extent that stays."""
+    """Returns the places that eager torch reads along an axis.
+
+    torch resizes a tensor of the places' numbers here, because torch's formula differs by rank,
+    memory format, and which extents stay.
+    """
     value, spatial = x.meta["val"], len(shape) - 2
     resize = getattr(torch.ops.aten, f"upsample_nearest{spatial}d").default
     with unset_fake_temporarily():
@@ -1041,7 +1055,8 @@ def _nearest_places(x, shape: Sequence[int], factors: Sequence[Optional[float]],
 
 
 def _refuse_unless_doubled(found: torch.SymInt, made: torch.SymInt, factor: Optional[float]) -> None:
-    """Of other symbolic extents it is not known which places eager reads, as it rounds the places in float32."""
+    """Refuses a resize of symbolic extents unless the factor is a power of two. Eager rounds the
+    places in float32, so that the places of another factor are not known."""
     both = isinstance(found, torch.SymInt) and isinstance(made, torch.SymInt)
     times = made.node.hint // found.node.hint if both else 0
     doubled = times > 0 and times & (times - 1) == 0 and factor in (None, times) and made == times * found
@@ -1075,7 +1090,7 @@ def _upsample_nearest(g, node, x, size, *args):
 def _upsample(g, node, x, size, corners, *args):
     name, shape, found = str(node.target), g.shape(node), g.shape(x)
     _refuse(not g.dtype(x).is_floating_point, f"a weighted mean of {g.dtype(x)}")
-    if "bilinear" in name and shape == found:  # eager copies then, whatever the factors are
+    if "bilinear" in name and shape == found:  # eager then copies, whatever the factors are
         return g.value(x)
     factors = _factors(name, args, 2)
     place = ["", "", g.integers(shape)]
@@ -1088,7 +1103,8 @@ def _upsample(g, node, x, size, corners, *args):
         if "bilinear" in name:  # eager does not scale an axis whose extent stays
             of = [1.0 if inside == out else each for each, (_, inside, out) in zip(of, extents)]
         scales = torch.tensor([1.0, 1.0] + of, dtype=torch.float32)
-        whole = lambda scale: int(scale) if scale == int(scale) else scale  # noqa: E731  keeps symbols integers
+        # A whole scale as an int keeps symbolic extents integers.
+        whole = lambda scale: int(scale) if scale == int(scale) else scale  # noqa: E731
         made = [math.floor(extent * whole(scale)) for extent, scale in zip(found, scales.tolist())]
         _refuse(made != shape, f"scale factors {of} that give the shape {made}")
         place = ["", g.constant(scales)]

@@ -1,5 +1,8 @@
-"""What torch.compile gets for a graph: a callable that compiles the graph at its first call, sees to
-it that weights are never stale, and runs the module."""
+"""Makes the callable that torch.compile gets for a graph.
+
+The callable compiles the graph at its first call, compiles again if a weight has changed, and runs
+the module.
+"""
 
 import functools
 import hashlib
@@ -28,43 +31,57 @@ from pruner.torch.verify import Precision, Watch, difference
 
 log = logging.getLogger("pruner.torch")
 
-Ranges = Dict[str, Tuple[int, int]]  # the least and the greatest value of each symbol
+Ranges = Dict[str, Tuple[int, int]]  # least and greatest value of each symbol, by its name
 
 
 def dims_of(ranges: Optional[Ranges]) -> List[str]:
-    """The ranges as the program's --dim takes them: "s27=2..8"."""
+    """Returns the ranges as arguments of the program's --dim, such as "s27=2..8"."""
     return [f"{name}={low}..{high}" for name, (low, high) in (ranges or {}).items()]
 
 
-_MOST_RESULTS = 1024  # shapes whose outputs' shapes a graph remembers
-_MOST_BINDINGS = 4  # of a graph to weights; then they are inputs
-_MOST_LOADED = 256  # instances of all graphs; the least recently used one is unloaded, and loaded again when called
+_MOST_RESULTS = 1024  # input shapes for which a graph remembers the shapes of its outputs
+_MOST_BINDINGS = 4  # bindings of a graph to weights; at the next change the weights become inputs
+# The number of loaded instances of all graphs. The least recently used instance is unloaded, and
+# loaded again at its next call.
+_MOST_LOADED = 256
 
 
 @functools.lru_cache(maxsize=4096)
 def warn_once(message: str) -> None:
-    """Logs a warning the first time only: the same graph comes again for each shape."""
+    """Logs a warning, but each message only once: the same graph comes again for each shape."""
     log.warning("%s", message)
 
 
 @dataclass(frozen=True)
 class Options:
-    """options= of torch.compile.
+    """The options of torch.compile(model, backend="pruner", options={...}).
 
-    budget: time to tune in the background once a graph is compiled, as "3m"; none: not at all.
-    threads: of a module; 0: torch.get_num_threads() when it is made.
-    wait: tune before the first call returns.
-    cache_dir: records and modules of graphs seen before; default: ~/.cache/pruner/torch.
-    verify: True: the first outputs of each module are compared with eager's on the module as it was written, integers
-        exactly, floats by the error relative to each element; what differs stays in eager. "repeatedly": also those of
-        calls 2, 4, 8 and so on to 1,024, which takes less than 1 % of the time. False: nothing is compared.
-    fallback: what cannot be compiled stays in eager, which is logged; else it is an error.
-    min_nodes: parts of a graph with fewer calls stay in eager.
-    denormals: "flush": modules take subnormal numbers for zeros; "keep": they compute in the calling
-        thread's mode, which torch.set_flush_denormal() sets.
-    weights: "constants": compiled in, and again when one is another or has changed; a change through
-        .data in place cannot be seen. Weights that were made in inference_mode, where torch does not count
-        changes, are inputs. "inputs": all are read at each call, which is slower.
+    budget: the time to tune a graph in the background after the graph is compiled, with its unit:
+        "30s", "3m", "1h". None: graphs are not tuned.
+    threads: the number of threads of a module. 0: torch.get_num_threads() when the module is made.
+    wait: whether the first call returns only after the tuning.
+    cache_dir: the folder of the records and modules of graphs that were seen before. The default is
+        $PRUNER_TORCH_CACHE, or ~/.cache/pruner/torch.
+    verify: the outputs that are compared with the outputs of the model in eager torch. Integers
+        have to be equal; floats may differ by an error relative to each element. A model that
+        differs stays in eager.
+        True: the first outputs of each module.
+        "repeatedly": also the outputs of calls 2, 4, 8 and so on to 1,024. The comparisons take at
+        most about 1 % of the time.
+        False: no outputs.
+    fallback: whether a graph that cannot be compiled, or whose outputs differ, stays in eager, with
+        a warning. False: the call raises PrunerError.
+    min_nodes: the least number of calls of a compiled part of a graph. Smaller parts stay in eager.
+    weights: how a module gets the weights.
+        "constants": the weights are compiled into the module. If a weight is replaced or changes,
+        the graph is compiled again. A change in place through .data is not noticed. Weights that
+        were made in inference_mode are inputs, because torch does not count their changes.
+        "inputs": the module reads all weights at each call, which is slower.
+    denormals: how modules treat subnormal numbers.
+        "flush": subnormal numbers are zeros.
+        "keep": modules compute in the calling thread's mode, which torch.set_flush_denormal() sets.
+
+    Raises ValueError if a value is not one of these.
     """
 
     budget: Optional[str] = None
@@ -92,7 +109,7 @@ class Options:
 
 
 def _text_of(graph: torch.fx.Graph) -> str:
-    """The graph with its values numbered, so that equal ones have equal texts."""
+    """Returns the text of a graph with its values numbered: equal graphs have equal texts."""
     numbers: Dict[torch.fx.Node, str] = {}
 
     def named(x):
@@ -122,7 +139,8 @@ def _digest(*parts) -> str:
 
 
 def _cpu() -> str:
-    """What decides which code this machine runs: its architecture, the CPU's features, and how many CPUs there are."""
+    """Returns a text of all that decides which code this machine runs: the architecture, the CPU's
+    features, and the number of CPUs."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return f"{_features()} {count}"
 
@@ -139,8 +157,11 @@ def _features() -> str:
 
 
 class _Weights:
-    """Tensors as they were compiled in. Those that were made in inference_mode are not: torch does not count their
-    changes."""
+    """The state of the weights when they were compiled in: tensors, versions and addresses.
+
+    Weights that were made in inference_mode are left out, because torch does not count their
+    changes.
+    """
 
     def __init__(self, tensors: Sequence[torch.Tensor]):
         self.places = [i for i, each in enumerate(tensors) if not each.is_inference()]
@@ -150,7 +171,7 @@ class _Weights:
         self._addresses = list(map(torch.Tensor.data_ptr, self._tensors))
 
     def are_still(self, tensors: Sequence[torch.Tensor]) -> bool:
-        """Whether these are the same tensors with the same elements; what is written to them through
+        """Returns whether `tensors` are the same tensors with unchanged elements. A change through
         .data cannot be seen."""
         if not self._is_all:
             tensors = [tensors[i] for i in self.places]
@@ -165,7 +186,8 @@ _version = operator.attrgetter("_version")
 
 
 class _Binding:
-    """A module, the weights that are its constants, and the places of its inputs among the graph's."""
+    """A module, the weights that are its constants, and the places of its inputs among the inputs
+    of the graph."""
 
     def __init__(self, path: str, weights: Optional[_Weights], inputs: Sequence[int], threads: int):
         self.path, self.threads = path, threads
@@ -177,7 +199,8 @@ class _Binding:
         return self.weights is None or self.weights.are_still(weights)
 
     def take(self) -> Module:
-        """An instance that no other call runs. OSError: it cannot be loaded."""
+        """Returns an instance that no other call runs. Raises OSError if the module cannot be
+        loaded."""
         try:
             return self.idle.pop()
         except IndexError:
@@ -192,7 +215,8 @@ _USES = itertools.count(1)
 
 
 class _Loaded:
-    """The instances of all bindings, of which as many stay loaded as the bound allows."""
+    """The loaded instances of all bindings. Above `most` instances, idle ones are unloaded, those
+    of the least recently used binding first."""
 
     def __init__(self, most: int):
         self.most = most
@@ -220,8 +244,11 @@ _LOADED = _Loaded(_MOST_LOADED)
 
 
 class CompiledGraph:
-    """A graph whose calls are all in ONNX. Called with its inputs, weights among them at the places `static`; returns a
-    list of its outputs, whose strides are eager's."""
+    """A graph whose calls all have a form in ONNX.
+
+    A call takes the inputs of the graph, with the weights at the places `static`. The call returns
+    a list of the outputs, which have eager's strides.
+    """
 
     def __init__(
         self,
@@ -231,22 +258,28 @@ class CompiledGraph:
         watch: Optional[Watch] = None,
         ranges: Optional[Ranges] = None,
     ):
-        """`watch` compares the whole that this graph is a part of; without one the graph is compared by itself.
-        `ranges` has each symbol of the graph's shapes. A graph of static shapes has none, and stays in eager where it
-        cannot be compiled; one with ranges raises what stands against it."""
+        """Prepares the graph; nothing is compiled before the first call.
+
+        watch: compares the whole model that this graph is a part of. None: the graph is compared by
+            itself.
+        ranges: the range of each symbol of the graph's shapes. None: the shapes are static.
+
+        A call of a graph with ranges raises the error if the graph cannot be compiled. A graph of
+        static shapes then stays in eager.
+        """
         self._gm, self._options, self._watch, self._ranges = gm, options, watch, ranges
         self._dims = [text for each in dims_of(ranges) for text in ("--dim", each)]
         placeholders = list(gm.graph.find_nodes(op="placeholder"))
         self._static = list(static)
         self._names = [placeholders[i].name for i in static]
-        # itemgetter of one place gives no tuple.
+        # An itemgetter of one place returns the tensor itself and no tuple.
         self._weights_of = (
             operator.itemgetter(*static) if len(static) > 1 else lambda args: [args[i] for i in static]
         )
         self._input_names = [each.name for each in placeholders]
         self._inputs = [i for i, each in enumerate(placeholders) if isinstance(each.meta.get("val"), torch.Tensor)]
         (results,) = next(iter(gm.graph.find_nodes(op="output"))).args
-        # A tensor, a number that the shapes decide, or None.
+        # Each output is a tensor, a number that the shapes decide, or None.
         self._results = [r.meta["val"] if isinstance(r, torch.fx.Node) else r for r in results]
         self._results_at: Dict[Tuple[int, ...], list] = {}
         self._graph_key = _digest(_text_of(gm.graph), _program.version(), torch.__version__)
@@ -262,13 +295,13 @@ class CompiledGraph:
         weights = self._weights_of(args)
         binding = self._binding_of(weights)
         if binding is None:
-            with self._lock:  # another thread may have made it meanwhile
+            with self._lock:  # another thread may have made the binding meanwhile
                 binding = self._binding_of(weights)
                 if binding is None:
                     return self._gm(*args) if self._eager else self._first_call(weights, args)
         try:
             return self._run(binding, args)
-        except OSError as error:  # a module that was unloaded, and whose file is no more what it was
+        except OSError as error:  # the module was unloaded, and its file has changed since
             warn_once(f"a module is compiled again: {error}")
         with self._lock:
             self._bindings = [each for each in self._bindings if each is not binding]
@@ -278,7 +311,7 @@ class CompiledGraph:
         return next((each for each in self._bindings if each.is_of(weights)), None)
 
     def _first_call(self, weights: List[torch.Tensor], args):
-        """Binds the graph to weights that it has not been called with."""
+        """Binds the graph to weights of its first call with these weights, and runs the module."""
         first = not self._bindings
         try:
             binding = self._bind(weights)
@@ -301,7 +334,7 @@ class CompiledGraph:
     def _give_up(self, why: str, args):
         if not self._options.fallback:
             raise _program.PrunerError(why)
-        # The name of a temporary file would be another one each time.
+        # The folder of the temporary file differs each time and would make a new warning each time.
         why = re.sub(r"\S*/(graph\.onnx)", r"\1", why)
         warn_once(f"a graph of {len(self._gm.graph.nodes)} calls stays in eager: {why}")
         self._eager = True
@@ -342,7 +375,8 @@ class CompiledGraph:
         return self._loaded({self._names[i]: weights[i] for i in bound.places}, bound)
 
     def _loaded(self, constants: Dict[str, torch.Tensor], bound: Optional[_Weights]) -> _Binding:
-        """A binding with an instance. What the cache has and cannot be loaded is compiled again."""
+        """Returns a binding with a loaded instance. If the module in the cache cannot be loaded,
+        the module is compiled again."""
         path = self._module(constants)
         constant = {self._static[i] for i in bound.places} if bound is not None else set()
         inputs = [i for i in self._inputs if i not in constant]
@@ -352,13 +386,15 @@ class CompiledGraph:
             return binding
         except OSError as error:
             warn_once(f"a module of the cache cannot be used and is compiled again: {error}")
-        # The error holds what was loaded of the file, whose name the loader would take for the new one's.
+        # The error, which is gone here, kept the old file's library alive. The loader would have
+        # returned that library for the new file, which has the same name.
         self._module(constants, anew=True)
         binding.give_back(binding.take())
         return binding
 
     def _module(self, constants: Dict[str, torch.Tensor], anew: bool = False) -> str:
-        """A module with these constants for this CPU: of the cache, or compiled with the records that there are."""
+        """Returns the path of a module with these constants for this CPU. If the cache has no such
+        module, or if `anew`, compiles the module with the records of an earlier tuning."""
         records = self._records()
         more, made_with = [], ""
         if os.path.exists(records):
@@ -391,7 +427,8 @@ class CompiledGraph:
                 arguments = ["tune", model, *self._dims, "--budget", self._options.budget]
                 arguments += ["--work-dir", work_dir, "--allow-untrained", "--json"]
                 result = json.loads(_program.run(arguments, environment=training.environment()))
-            # Weights that have changed meanwhile are not those of `untuned` either.
+            # If the weights have changed meanwhile, they no longer match `untuned.weights`. The
+            # tuned binding then does not match the weights either.
             tuned = self._loaded(constants, untuned.weights)
             self._bindings = [tuned if each is untuned else each for each in self._bindings]
             if self._watch is not None:
@@ -409,7 +446,7 @@ class CompiledGraph:
         inputs = [args[i] for i in binding.inputs]
         if not all(x.is_cpu and x.layout is torch.strided for x in inputs):
             raise ValueError(self._elsewhere(inputs, binding.inputs))
-        # A view may say that its elements are to be negated, which their memory does not.
+        # A view may be negated lazily: the memory then holds the elements before the negation.
         dense = [(x if x.is_contiguous() else x.contiguous()).resolve_neg() for x in inputs]
         module = binding.take()
         extents = module.extents([x.shape for x in dense]) if self._ranges else []
@@ -422,7 +459,8 @@ class CompiledGraph:
         return [next(placed) if isinstance(r, torch.Tensor) else r for r in results]
 
     def _results_with(self, module: Module, extents: Sequence[int]) -> list:
-        """The graph's outputs where the module's symbols have these values: tensors without elements, and numbers."""
+        """Returns the graph's outputs when the module's symbols have these values: tensors without
+        memory, which have shape, strides and type, and numbers."""
         key = tuple(extents)
         if key not in self._results_at:
             if len(self._results_at) >= _MOST_RESULTS:
@@ -432,7 +470,8 @@ class CompiledGraph:
         return self._results_at[key]
 
     def _elsewhere(self, inputs: Sequence[torch.Tensor], places: Sequence[int]) -> str:
-        """Which input a module cannot take, as it runs on dense tensors in the CPU's memory."""
+        """Returns the message that names the input that the module cannot take. A module runs on
+        dense tensors in the CPU's memory."""
         names = [self._input_names[i] for i in places]
         name, x = next(
             (name, x) for name, x in zip(names, inputs) if not x.is_cpu or x.layout is not torch.strided
@@ -451,7 +490,8 @@ def _result_at(result, values: Dict[str, int]):
 
 
 def _as_strided(dense: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """A dense tensor with the strides of another of its shape, which may be 0."""
+    """Returns the elements of a dense tensor with the strides of `like`, which has the same shape.
+    Strides may be 0."""
     if like.is_contiguous():
         return dense
     repeated = [stride == 0 for stride in like.stride()]

@@ -1,5 +1,7 @@
-"""Compares compiled graphs with eager torch on the module as Dynamo recorded it: the two share neither torch's
-decompositions nor the rows of operators.py."""
+"""Compares compiled graphs with eager torch, which runs the module that Dynamo recorded.
+
+The two runs share neither torch's decompositions nor the rows of operators.py.
+"""
 
 import logging
 import time
@@ -13,19 +15,21 @@ from pruner import _program
 log = logging.getLogger("pruner.torch")
 
 _LAST_CALL = 1024  # the number of the last call that may be compared
-# A repeated comparison begins if it and those before it take at most this share of the time since the first call ended.
-# It is expected to take as long as the one before; the first one, at call 2, is not waited with.
+# A repeated comparison begins if all repeated comparisons together take at most this share of the
+# time since the first call ended. A comparison is expected to take as long as the comparison before
+# it; the comparison at call 2 does not wait.
 _SHARE_OF_TIME = 0.01
 
-# For each precision: the largest error relative to an element, and the floor, an error that is allowed to any element,
-# in parts of the largest one. Sums in another order differ by the floor.
+# Each precision has two bounds: the largest error relative to an element, and the floor. The floor
+# is an error that any element may have, in parts of the largest element; sums in another order
+# differ by the floor.
 _BOUNDS = {
     torch.float64: (1e-9, 1e-9),
     torch.float32: (1e-3, 2e-4),
     torch.float16: (2e-2, 2e-2),
     torch.bfloat16: (5e-2, 3e-2),
 }
-# The floor of a graph that has no sums: as many roundings of the largest element.
+# The floor of a graph without sums, in roundings of the largest element.
 _ROUNDINGS = 4
 _SUMS = (
     "mm bmm addmm baddbmm matmul linear convolution mean sum var std var_mean cumsum softmax log_softmax norm attention"
@@ -34,7 +38,8 @@ _SUMS = (
 
 
 class Precision:
-    """How exactly a graph computes: the least precise floating-point type of its values, and whether it sums."""
+    """The precision of a graph: the least precise floating-point type of its values, and whether
+    the graph computes sums."""
 
     def __init__(self, graph: torch.fx.Graph):
         types = [x.dtype for node in graph.nodes for x in tree_leaves(node.meta.get("val")) if _is_tensor(x)]
@@ -44,7 +49,7 @@ class Precision:
         self.sums = any(name in call for call in calls for name in _SUMS)
 
     def joined(self, other: "Precision") -> "Precision":
-        """That of two graphs together."""
+        """Returns the precision of two graphs together."""
         joined = Precision(torch.fx.Graph())
         joined.dtype = max(self.dtype, other.dtype, key=lambda each: torch.finfo(each).eps)
         joined.sums = self.sums or other.sums
@@ -56,7 +61,8 @@ def _is_tensor(x) -> bool:
 
 
 def difference(found: Iterable, wanted: Iterable, precision: Precision) -> str:
-    """What differs between outputs and eager's, or "". Integers and booleans have to be equal."""
+    """Returns a text of the first difference between the outputs `found` and eager's outputs
+    `wanted`, or "". Integers and booleans have to be equal."""
     for i, (x, y) in enumerate(zip(found, wanted)):
         if not _is_tensor(y) or y.device.type != "cpu" or y.layout is not torch.strided:
             continue
@@ -72,7 +78,7 @@ def difference(found: Iterable, wanted: Iterable, precision: Precision) -> str:
         if not precision.sums:
             floor = min(floor, _ROUNDINGS * torch.finfo(exact).eps)
         largest = y.abs().nan_to_num(0, 0, 0).max().item() if y.numel() else 0
-        # Below the smallest normal number is zero.
+        # Numbers below the smallest normal number count as zero.
         least = max(floor * largest, torch.finfo(y.dtype).tiny)
         if not torch.allclose(x, y, rtol=share, atol=least, equal_nan=True):
             off = (x.double() - y.double()).abs().nan_to_num(float("inf"))
@@ -83,7 +89,8 @@ def difference(found: Iterable, wanted: Iterable, precision: Precision) -> str:
 
 
 def _draws(node: torch.fx.Node) -> bool:
-    """Whether an operator draws random numbers. Attention is one of those that may, and does not without dropout."""
+    """Returns whether an operator draws random numbers. An operator with dropout, such as
+    attention, draws none if the probability is 0."""
     if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
         return False
     for place, argument in enumerate(node.target._schema.arguments):
@@ -94,11 +101,14 @@ def _draws(node: torch.fx.Node) -> bool:
 
 
 class Watch:
-    """The callable that torch.compile gets: calls the compiled module, and compares it with eager when it is due.
+    """The callable that torch.compile gets. A call runs the compiled module, and compares the
+    outputs with eager's when a comparison is due.
 
-    It is due at the first call and whenever a graph has a new module, for another shape, for changed weights or
-    after tuning; with verify="repeatedly" also at calls 2, 4, 8 and so on to 1,024, or later if all of them would
-    take more than _SHARE_OF_TIME."""
+    A comparison is due at the first call, and whenever a graph has a new module, because of another
+    shape, changed weights or a tuning. With verify="repeatedly" comparisons are also due at calls
+    2, 4, 8 and so on to 1,024. A repeated comparison waits if the comparisons would take more than
+    _SHARE_OF_TIME together.
+    """
 
     def __init__(self, gm: torch.fx.GraphModule, verify, fallback: bool):
         self._gm, self._fallback = gm, fallback
@@ -108,14 +118,16 @@ class Watch:
         self._input_count = 0
         self._precision: Optional[Precision] = None
         self._calls, self._next = 0, 2
-        self._spent_s, self._last_s = 0.0, 0.0  # seconds of all repeated comparisons, and of the one before
+        # Seconds of all repeated comparisons together, and of the last repeated comparison.
+        self._spent_s, self._last_s = 0.0, 0.0
         self._start_s = 0.0
         self._in_eager = False
         self.is_due = True
         self.comparisons = 0
 
     def watches(self, graph: torch.fx.Graph) -> bool:
-        """Adds a graph that is compiled. False: it draws random numbers, which eager would not draw again."""
+        """Adds a graph that is compiled. Returns False if a graph draws random numbers, because
+        eager would draw other numbers."""
         if any(_draws(node) for node in graph.nodes):
             self._mutated = None
         precision = Precision(graph)
@@ -129,7 +141,8 @@ class Watch:
         return self._mutated is not None
 
     def around(self, call):
-        """`call` itself where nothing of it is compiled, or nothing can be compared."""
+        """Returns a callable that runs `call` and compares its outputs. Returns `call` itself if
+        nothing of the model is compiled, or if nothing can be compared."""
         if self._precision is None or self._mutated is None:
             return call
         self._call = call
@@ -141,7 +154,8 @@ class Watch:
         self._calls += 1
         if not self.is_due and (self._calls < self._next or not self._is_cheap()):
             outputs = self._call(*args)
-            # A module that is new in this call; what it has changed in place cannot be computed again.
+            # If a module is new in this call, the outputs are compared now. A model that changes
+            # inputs in place is the exception: eager cannot run again on the changed inputs.
             return self._compared(outputs, args, {}) if self.is_due and not self._mutated else outputs
         before = self._copies(args)
         outputs = self._call(*args)
@@ -152,7 +166,8 @@ class Watch:
         return self._spent_s + self._last_s <= _SHARE_OF_TIME * since_s
 
     def _copies(self, args) -> Optional[Dict[int, torch.Tensor]]:
-        """Copies of the inputs that the graph changes in place; None: eager cannot run again on copies."""
+        """Returns copies of the inputs that the model changes in place, by their places. None:
+        eager cannot run again on copies."""
         places = [i - (self._input_count - len(args)) for i in self._mutated]
         if any(i < 0 or not _is_tensor(args[i]) for i in places):
             return None
