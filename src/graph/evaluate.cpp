@@ -119,6 +119,15 @@ static Result<Unit> check_codes(const Graph& graph, const Node& node, const Grap
   return Unit{};
 }
 
+// An error if the call's indices are a constant of which an element is no place.
+static Result<Unit> check_constant_indices(const OpCall& call) {
+  const ValueId id = indices_of(call.node);
+  if (!id.valid() || !call.graph[id].constant) return Unit{};
+  const std::optional<IndexOutside> found = index_outside(call, *call.graph[id].constant);
+  if (!found) return Unit{};
+  return Error("index ", found->index, " is outside an extent of ", found->extent);
+}
+
 // Elements that a constant made by the node may have: a few numbers in a file make no gigabytes.
 static int64_t largest_constant(const Graph& graph, const Node& node) {
   constexpr int64_t kMostGrowth = 16;
@@ -136,6 +145,7 @@ static Result<Unit> infer(Graph& graph, Node& node) {
   TRY(check_codes(graph, node, *op));
   const OpCall call{graph, node};
   TRY_ASSIGN(const std::vector<TensorType> types, op->infer(call));
+  TRY(check_constant_indices(call));
   const auto first = static_cast<size_t>(node.first_output);
   if (first + node.outputs.size() > types.size()) {
     return Error("output ", types.size(), " of ", node.op, " is not supported");
@@ -198,43 +208,25 @@ LoweredCall lower_call(const OpCall& call) {
   return lowered;
 }
 
-// The extents of the places that the node's indices are; none: it takes any.
-static std::vector<int64_t> index_extents(const OpCall& call) {
-  const Routine* const routine = find_graph_op(call.node.op)->routine;
-  if (routine != nullptr)
-    return routine->index_extents != nullptr ? routine->index_extents(call)
-                                             : std::vector<int64_t>{};
-  const LoweredCall lowered = lower_call(call);
-  const auto at = std::ranges::find(lowered.inputs, indices_of(call.node));
-  if (at == lowered.inputs.end()) return {};
-  return lowered.dag[lowered.dag.inputs()[at - lowered.inputs.begin()]].read_at;
-}
-
 // Whether each index that the node reads at lies in the tensor.
 static Result<Unit> check_indices(const Graph& graph,
                                   const Node& node,
                                   std::span<const Tensor> inputs) {
-  if (!indices_of(node).valid()) return Unit{};
-  if (element_count(graph[node.outputs[0]].shape) == 0) return Unit{};
-  const GraphOp& op = *find_graph_op(node.op);
-  const Tensor& indices = inputs[op.indices->place];
-  const std::vector<int64_t> extents = index_extents({graph, node});
-  for (int64_t e = 0; e < indices.num_elements() && !extents.empty(); ++e) {
-    const int64_t index = indices.get_int(e);
-    const int64_t extent = extents[static_cast<size_t>(e) % extents.size()];
-    if (is_place(index, extent, op.indices->from_end)) continue;
-    return Error(node_label(graph, node),
-                 ": \"",
-                 graph[indices_of(node)].name,
-                 "\" holds the index ",
-                 index,
-                 ", expected one in [",
-                 op.indices->from_end ? -extent : 0,
-                 ", ",
-                 extent - 1,
-                 "]");
-  }
-  return Unit{};
+  const ValueId id = indices_of(node);
+  if (!id.valid() || element_count(graph[node.outputs[0]].shape) == 0) return Unit{};
+  const IndexInput& indices = *find_graph_op(node.op)->indices;
+  const std::optional<IndexOutside> found = index_outside({graph, node}, inputs[indices.place]);
+  if (!found) return Unit{};
+  return Error(node_label(graph, node),
+               ": \"",
+               graph[id].name,
+               "\" holds the index ",
+               found->index,
+               ", expected one in [",
+               indices.from_end ? -found->extent : 0,
+               ", ",
+               found->extent - 1,
+               "]");
 }
 
 std::vector<Tensor> evaluate_node(const Graph& graph,

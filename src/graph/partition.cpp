@@ -141,7 +141,8 @@ static Group routine_group(const Graph& graph, const Node& node, Partition& p) {
   group.output = node.outputs[0];
   group.routine = &routine;
   if (routine.workspace_bytes != nullptr) group.workspace_bytes = routine.workspace_bytes(call);
-  if (routine.index_extents != nullptr) group.index_extents = routine.index_extents(call);
+  if (indices_of(node).valid())
+    group.index_extents = find_graph_op(node.op)->indices->extents(call);
   // Only its equals share what a kernel is made once for.
   group.key = routine_key(routine, parameters.values<int64_t>(), group.index_extents);
   return group;

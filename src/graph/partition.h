@@ -29,7 +29,7 @@ struct Group {
   ValueId output;
   const Routine* routine = nullptr;  // function that runs instead of a kernel; the DAG is empty
   int64_t workspace_bytes = 0;       // size of the routine's workspace
-  std::vector<int64_t> index_extents = {};  // Routine::index_extents; empty: it has none
+  std::vector<int64_t> index_extents = {};  // IndexInput::extents of a routine; empty: it has none
   std::vector<std::string> nodes = {};      // names of the graph's nodes that it computes
   std::vector<size_t> node_numbers = {};    // places of the same nodes in Partition::graph
 };

@@ -40,10 +40,15 @@ static Types infer_gather_nd(const OpCall& call) {
                  " with batch_dims ",
                  batch);
   }
-  TRY(check_constant_indices(call, std::span(data).subspan(batch, depth)));
   TensorType out{call.input(0).dtype, {indices.begin(), indices.end() - 1}};
   out.shape.insert(out.shape.end(), data.begin() + batch + depth, data.end());
   return {{out}};
+}
+
+// The extents of the data's dimensions that the indices hold places along.
+static std::vector<int64_t> gathered_extents(const OpCall& call) {
+  const auto first = call.shape(0).begin() + call.integer("batch_dims", 0);
+  return {first, first + call.shape(1).back()};
 }
 
 static StageId lower_gather_nd(const OpCall& call, StageSink& to) {
@@ -51,8 +56,7 @@ static StageId lower_gather_nd(const OpCall& call, StageSink& to) {
   const auto batch = static_cast<size_t>(call.integer("batch_dims", 0));
   const auto depth = static_cast<size_t>(call.shape(1).back());
   const StageId from = to.input(call, 0), indices = to.input(call, 1);
-  const auto first = data.begin() + static_cast<long>(batch);
-  mark_indices(call, to, {first, first + static_cast<long>(depth)});
+  mark_indices(call, to);
   return add_choice(call, to, "T_gather_nd", [&](Axes axes) {
     const Axes tuple = axes.first(call.shape(1).size() - 1);
     std::vector<Expr> at = copy(axes.first(batch));
@@ -201,8 +205,12 @@ static Types infer_reverse_sequence(const OpCall& call) {
   const std::vector<int64_t> expected = {call.shape(0)[batch]};
   if (call.shape(1) != expected)
     return Error("sequence_lens is ", print_shape(call.shape(1)), ", expected ", expected[0]);
-  TRY(check_constant_indices(call, {{call.shape(0)[time] + 1}}));
   return {{call.type(0)}};
+}
+
+// A length is at most the number of steps.
+static std::vector<int64_t> length_extent(const OpCall& call) {
+  return {call.shape(0)[*call.axis("time_axis", 0, call.rank())] + 1};
 }
 
 // The first elements of each sequence in reverse, as many as its length says.
@@ -210,8 +218,7 @@ static StageId lower_reverse_sequence(const OpCall& call, StageSink& to) {
   const int64_t time = *call.axis("time_axis", 0, call.rank());
   const int64_t batch = *call.axis("batch_axis", 1, call.rank());
   const StageId data = to.input(call, 0), lengths = to.input(call, 1);
-  const int64_t extent = call.shape(0)[time];
-  mark_indices(call, to, {extent + 1});
+  mark_indices(call, to);
   return add_choice(call, to, "T_reverse_sequence", [&](Axes axes) {
     const Expr length = cast(DType::kInt64, to.dag.at(lengths, {axes[batch]}));
     std::vector<Expr> at = copy(axes);
@@ -275,7 +282,6 @@ static Types infer_tensor_scatter(const OpCall& call) {
   TRY(check_index_type(call, 2, "write_indices"));
   if (call.shape(2) != std::vector<int64_t>{expected[0]})
     return Error("write_indices is ", print_shape(call.shape(2)), ", expected ", expected[0]);
-  TRY(check_constant_indices(call, first_place_extents(call)));
   return {{call.type(0)}};
 }
 
@@ -286,7 +292,7 @@ static StageId lower_tensor_scatter(const OpCall& call, StageSink& to) {
   const bool circular = call.text("mode", "linear") == "circular";
   const StageId cache = to.input(call, 0), update = to.input(call, 1);
   const StageId first = call.has(2) ? to.input(call, 2) : StageId{};
-  if (first.valid()) mark_indices(call, to, first_place_extents(call));
+  if (first.valid()) mark_indices(call, to);
   return add_choice(call, to, "T_tensor_scatter", [&](Axes axes) {
     Expr place = axes[axis];
     if (first.valid()) place = place - cast(DType::kInt64, to.dag.at(first, {axes[0]}));
@@ -316,8 +322,7 @@ static constexpr Routine kUpdateState = {.symbol = "pruner_update_state",
                                          .function = pruner_update_state,
                                          .tensors = 3,
                                          .parameters = update_state_parameters,
-                                         .in_place = true,
-                                         .index_extents = first_place_extents};
+                                         .in_place = true};
 
 // Lookup, of ours: what a table of int32 has for each of the 256 numbers of a byte, least first.
 static Types infer_lookup(const OpCall& call) {
@@ -349,14 +354,14 @@ static constexpr GraphOp kIndexingOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"CenterCropPad", kInjective, 2, 2, "axes:I", infer_center_crop_pad, lower_center_crop_pad}.from(18).with(kReadsOnce),
     GraphOp{"DepthToSpace", kInjective, 1, 1, "blocksize:i mode:s", infer_depth_to_space, lower_depth_to_space}.with(kReadsOnce),
-    GraphOp{"GatherND", kInjective, 2, 2, "batch_dims:i", infer_gather_nd, lower_gather_nd}.reads_at(1),
+    GraphOp{"GatherND", kInjective, 2, 2, "batch_dims:i", infer_gather_nd, lower_gather_nd}.reads_at(1, gathered_extents),
     GraphOp{"Lookup", kInjective, 2, 2, "to:s", infer_lookup, lower_lookup}.with(kReadsOnce),
     GraphOp{"OneHot", kInjective, 3, 3, "axis:i", infer_one_hot, lower_one_hot},
-    GraphOp{"ReverseSequence", kInjective, 2, 2, "batch_axis:i time_axis:i", infer_reverse_sequence, lower_reverse_sequence}.reads_from_zero_at(1),
+    GraphOp{"ReverseSequence", kInjective, 2, 2, "batch_axis:i time_axis:i", infer_reverse_sequence, lower_reverse_sequence}.reads_from_zero_at(1, length_extent),
     GraphOp{"SpaceToDepth", kInjective, 1, 1, "blocksize:i mode:s", infer_space_to_depth, lower_space_to_depth}.with(kReadsOnce),
-    GraphOp{"TensorScatter", kInjective, 2, 3, "axis:i mode:s", infer_tensor_scatter, lower_tensor_scatter}.from(24).with(kReadsOnce).reads_from_zero_at(2),
+    GraphOp{"TensorScatter", kInjective, 2, 3, "axis:i mode:s", infer_tensor_scatter, lower_tensor_scatter}.from(24).with(kReadsOnce).reads_from_zero_at(2, first_place_extents),
     GraphOp{"Trilu", kInjective, 1, 2, "upper:i", infer_trilu, lower_trilu}.from(14).with(kReadsOnce),
-    GraphOp{"UpdateState", kOpaque, 3, 3, "axis:i mode:s", infer_tensor_scatter, nullptr}.run_by(kUpdateState).reads_from_zero_at(2),
+    GraphOp{"UpdateState", kOpaque, 3, 3, "axis:i mode:s", infer_tensor_scatter, nullptr}.run_by(kUpdateState).reads_from_zero_at(2, first_place_extents),
 };
 // clang-format on
 

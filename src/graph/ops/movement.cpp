@@ -280,7 +280,6 @@ static StageId lower_pad(const OpCall& call, StageSink& to) {
 static Result<size_t> gathered_axis(const OpCall& call) {
   TRY_ASSIGN(const int64_t axis, call.axis("axis", 0, call.rank()));
   TRY(check_index_type(call, 1, "indices"));
-  TRY(check_constant_indices(call, {{call.shape(0)[axis]}}));
   return static_cast<size_t>(axis);
 }
 
@@ -289,7 +288,7 @@ static Result<size_t> gathered_axis(const OpCall& call) {
 static Expr gathered(const OpCall& call, StageSink& to, Axes before, Axes index, Axes after) {
   const StageId data = to.input(call, 0), indices = to.input(call, 1);
   const int64_t extent = call.shape(0)[before.size()];
-  mark_indices(call, to, {extent});
+  mark_indices(call, to);
   const Expr raw = cast(DType::kInt64, to.dag.at(indices, copy(index)));
   std::vector<Expr> at = copy(before);
   at.push_back(select(raw < 0, raw + extent, raw));
@@ -390,8 +389,8 @@ static constexpr GraphOp kMovementOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"Concat", kInjective, 1, kAnyNumber, "axis:i", infer_concat, lower_concat}.with(kReadsOnce),
     GraphOp{"Expand", kInjective, 2, 2, "", infer_expand, lower_expand},
-    GraphOp{"Gather", kInjective, 2, 2, "axis:i", infer_gather, lower_gather}.reads_at(1),
-    GraphOp{"GatherElements", kInjective, 2, 2, "axis:i", infer_gather_elements, lower_gather_elements}.reads_at(1),
+    GraphOp{"Gather", kInjective, 2, 2, "axis:i", infer_gather, lower_gather}.reads_at(1, extent_of_axis),
+    GraphOp{"GatherElements", kInjective, 2, 2, "axis:i", infer_gather_elements, lower_gather_elements}.reads_at(1, extent_of_axis),
     GraphOp{"Pad", kInjective, 2, 4, "mode:s", infer_pad, lower_pad}.moved("pads:1 value:2").with(kReadsOnce),
     GraphOp{"Slice", kInjective, 3, 5, "", infer_slice, lower_slice}.moved("starts:1 ends:2 axes:3"),
     GraphOp{"Split", kInjective, 1, 2, "axis:i num_outputs:i", infer_split, lower_split}.moved("split:1"),

@@ -62,10 +62,11 @@ ValueId indices_of(const Node& node) {
   return indices && indices->place < node.inputs.size() ? node.inputs[indices->place] : ValueId{};
 }
 
-void mark_indices(const OpCall& call, StageSink& to, std::vector<int64_t> extents) {
+void mark_indices(const OpCall& call, StageSink& to) {
   const IndexInput& indices = *find_graph_op(call.node.op)->indices;
   Stage& stage = to.dag.stage(to.input(call, indices.place));
   if (!stage.is_placeholder()) return;
+  std::vector<int64_t> extents = indices.extents(call);
   // The lesser extent counts if two operators read at the indices of one tensor.
   if (!stage.read_at.empty()) {
     const std::vector<int64_t> a = std::move(extents), b = stage.read_at;
@@ -78,17 +79,20 @@ void mark_indices(const OpCall& call, StageSink& to, std::vector<int64_t> extent
   stage.reads_from_end = stage.reads_from_end && indices.from_end;
 }
 
-Result<Unit> check_constant_indices(const OpCall& call, std::span<const int64_t> extents) {
-  const IndexInput& indices = *find_graph_op(call.node.op)->indices;
-  if (!call.has(indices.place) || !call.input(indices.place).constant) return Unit{};
-  const Tensor& tensor = *call.input(indices.place).constant;
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    const int64_t index = tensor.get_int(i);
+std::optional<IndexOutside> index_outside(const OpCall& call, const Tensor& indices) {
+  const IndexInput& input = *find_graph_op(call.node.op)->indices;
+  const std::vector<int64_t> extents = input.extents(call);
+  for (int64_t i = 0; i < indices.num_elements() && !extents.empty(); ++i) {
+    const int64_t index = indices.get_int(i);
     const int64_t extent = extents[static_cast<size_t>(i) % extents.size()];
-    if (!is_place(index, extent, indices.from_end))
-      return Error("index ", index, " is outside an extent of ", extent);
+    if (index < (input.from_end ? -extent : 0) || index >= extent)
+      return IndexOutside{index, extent};
   }
-  return Unit{};
+  return std::nullopt;
+}
+
+std::vector<int64_t> extent_of_axis(const OpCall& call) {
+  return {call.shape(0)[*call.axis("axis", 0, call.rank())]};
 }
 
 const GraphOp* find_graph_op(std::string_view name) {

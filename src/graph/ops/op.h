@@ -97,9 +97,6 @@ struct Routine {
   std::vector<int64_t> (*parameters)(const OpCall&);
   int64_t (*workspace_bytes)(const OpCall&) = nullptr;  // null: it needs none
   bool in_place = false;  // its output may be its first input, of which it then writes a part
-  /// Returns mark_indices()'s extents for the tensor that GraphOp::indices names; null: the tensor
-  /// may hold any index.
-  std::vector<int64_t> (*index_extents)(const OpCall&) = nullptr;
 };
 
 /// Properties that passes and inference ask of an operator beside its row's columns.
@@ -122,6 +119,9 @@ inline constexpr size_t kAnyNumber = 1 << 20;  // max_inputs of operators that t
 /// An input that holds indices. It is a tensor of its own, whose elements are checked before the
 /// operator runs.
 struct IndexInput {
+  /// Returns extents of dims along which the indices, in turn, are places; none if any index will
+  /// do. The call has its input, and inference has found no error.
+  std::vector<int64_t> (*extents)(const OpCall&) = nullptr;
   size_t place = 0;      // number of the input
   bool from_end = true;  // an index below 0 counts from the end; else it is none
 };
@@ -166,12 +166,13 @@ struct GraphOp {
   constexpr GraphOp run_by(const Routine& function) const {
     return changed(&GraphOp::routine, &function);
   }
-  constexpr GraphOp reads_at(size_t input) const {
-    return changed(&GraphOp::indices, std::optional(IndexInput{input}));
+  constexpr GraphOp reads_at(size_t input, std::vector<int64_t> (*extents)(const OpCall&)) const {
+    return changed(&GraphOp::indices, std::optional(IndexInput{extents, input}));
   }
   /// The same as reads_at(), but the indices have to be 0 or more.
-  constexpr GraphOp reads_from_zero_at(size_t input) const {
-    return changed(&GraphOp::indices, std::optional(IndexInput{input, false}));
+  constexpr GraphOp reads_from_zero_at(size_t input,
+                                       std::vector<int64_t> (*extents)(const OpCall&)) const {
+    return changed(&GraphOp::indices, std::optional(IndexInput{extents, input, false}));
   }
 };
 
@@ -195,18 +196,20 @@ bool is_alias(std::string_view op);
 /// The tensor of a node's indices; invalid: it has none.
 ValueId indices_of(const Node& node);
 
-/// Marks the stage of the call's indices, where it is a placeholder: its elements, in turn, are
-/// places along dims of these extents.
-void mark_indices(const OpCall& call, StageSink& to, std::vector<int64_t> extents);
+/// Marks the stage of the call's indices, if it is a placeholder, with IndexInput's extents.
+void mark_indices(const OpCall& call, StageSink& to);
 
-/// An error if the call's indices are a constant with an element outside of mark_indices()'s
-/// extents.
-Result<Unit> check_constant_indices(const OpCall& call, std::span<const int64_t> extents);
+/// An index, and the extent of the dim outside of which it lies.
+struct IndexOutside {
+  int64_t index, extent;
+};
+/// Returns the first element of `indices`, the call's, that lies outside of IndexInput's extents;
+/// nullopt if there is none.
+std::optional<IndexOutside> index_outside(const OpCall& call, const Tensor& indices);
 
-/// Whether an index is a place along a dim of this extent.
-inline bool is_place(int64_t index, int64_t extent, bool from_end) {
-  return index < extent && index >= (from_end ? -extent : 0);
-}
+/// The extent of the dim that the attribute `axis` names, 0 if it is not there: an
+/// IndexInput::extents.
+std::vector<int64_t> extent_of_axis(const OpCall& call);
 
 /// The output of a call whose row is kConstant.
 Tensor evaluate_constant(const OpCall& call);

@@ -54,17 +54,13 @@ static int64_t recurrence_workspace(const OpCall& call) {
 // A length is at most the number of steps.
 static std::vector<int64_t> length_extents(const OpCall& call) { return {call.shape(0)[0] + 1}; }
 
-static constexpr Routine kRecurrence = {.symbol = "pruner_recurrence",
-                                        .function = pruner_recurrence,
-                                        .tensors = 7,
-                                        .parameters = recurrence_parameters,
-                                        .workspace_bytes = recurrence_workspace,
-                                        .index_extents = length_extents};
+static constexpr Routine kRecurrence = {
+    "pruner_recurrence", pruner_recurrence, 7, recurrence_parameters, recurrence_workspace};
 
 // clang-format off
 static constexpr GraphOp kRecurrenceOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
-    GraphOp{"pruner::Recurrence", kOpaque, 7, 7, "activation_alpha:F activation_beta:F activations:I backwards:i clip:f has:i input_forget:i", infer_recurrence, nullptr}.run_by(kRecurrence).reads_from_zero_at(2).shown_as("recurrence"),
+    GraphOp{"pruner::Recurrence", kOpaque, 7, 7, "activation_alpha:F activation_beta:F activations:I backwards:i clip:f has:i input_forget:i", infer_recurrence, nullptr}.run_by(kRecurrence).reads_from_zero_at(2, length_extents).shown_as("recurrence"),
 };
 // clang-format on
 

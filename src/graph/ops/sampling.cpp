@@ -171,7 +171,6 @@ static Types infer_roi_align(const OpCall& call) {
   }
   if (!is_float(data.dtype) || rois.dtype != data.dtype || images.dtype != DType::kInt64)
     return Error("data and regions have to be of one floating-point type, images int64");
-  TRY(check_constant_indices(call, {{data.shape[0]}}));
   return {{{data.dtype, {rois.shape[0], data.shape[1], height, width}}}};
 }
 
@@ -193,17 +192,14 @@ static std::vector<int64_t> roi_align_parameters(const OpCall& call) {
 
 static std::vector<int64_t> images_of_regions(const OpCall& call) { return {call.shape(0)[0]}; }
 
-static constexpr Routine kRoiAlign = {.symbol = "pruner_roi_align",
-                                      .function = pruner_roi_align,
-                                      .tensors = 3,
-                                      .parameters = roi_align_parameters,
-                                      .index_extents = images_of_regions};
+static constexpr Routine kRoiAlign = {
+    "pruner_roi_align", pruner_roi_align, 3, roi_align_parameters};
 
 // clang-format off
 static constexpr GraphOp kSamplingOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"GridSample", kInjective, 2, 2, "align_corners:i mode:s padding_mode:s", infer_grid_sample, lower_grid_sample}.from(16).with(kRepeatsReads),
-    GraphOp{"RoiAlign", kOpaque, 3, 3, "coordinate_transformation_mode:s mode:s output_height:i output_width:i sampling_ratio:i spatial_scale:f", infer_roi_align, nullptr}.from(16).run_by(kRoiAlign).reads_from_zero_at(2),
+    GraphOp{"RoiAlign", kOpaque, 3, 3, "coordinate_transformation_mode:s mode:s output_height:i output_width:i sampling_ratio:i spatial_scale:f", infer_roi_align, nullptr}.from(16).run_by(kRoiAlign).reads_from_zero_at(2, images_of_regions),
 };
 // clang-format on
 

@@ -114,7 +114,7 @@ static StageId lower_scan(const OpCall& call, StageSink& to) {
   for (int64_t d = 0; d < rank; ++d) prefixes.push_back(along(d));
   if (rank == 1) return prefixes[0];
   const StageId chosen = to.input(call, 1);
-  mark_indices(call, to, {rank});
+  mark_indices(call, to);
   const auto choice = [&](std::span<const Expr> axes) {
     const std::vector<Expr> at(axes.begin(), axes.end());
     const Expr raw =
@@ -129,13 +129,18 @@ static StageId lower_scan(const OpCall& call, StageSink& to) {
   return to.dag.compute(name, call.shape(0), choice, "injective");
 }
 
+// The dims that an axis of the run time may name; none if there is one alone.
+static std::vector<int64_t> axes_to_choose(const OpCall& call) {
+  return call.rank() == 1 ? std::vector<int64_t>{} : std::vector{call.rank()};
+}
+
 static constexpr const char* kScanAttributes = "exclusive:i reverse:i";
 
 // clang-format off
 static constexpr GraphOp kScanOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
-    GraphOp{"CumProd", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(26).reads_at(1),
-    GraphOp{"CumSum", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(11).reads_at(1),
+    GraphOp{"CumProd", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(26).reads_at(1, axes_to_choose),
+    GraphOp{"CumSum", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(11).reads_at(1, axes_to_choose),
 };
 // clang-format on
 

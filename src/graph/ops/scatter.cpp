@@ -34,10 +34,7 @@ static Types infer_scatter_elements(const OpCall& call) {
   for (size_t d = 0; fits && d < data.size(); ++d) {
     fits = static_cast<int64_t>(d) == axis || indices[d] <= data[d];
   }
-  if (fits) {
-    TRY(check_constant_indices(call, {{data[axis]}}));
-    return {{call.type(0)}};
-  }
+  if (fits) return {{call.type(0)}};
   return Error("indices of ",
                print_shape(indices),
                " and updates of ",
@@ -59,10 +56,6 @@ static std::vector<int64_t> scatter_elements_parameters(const OpCall& call) {
   return p;
 }
 
-static std::vector<int64_t> scattered_extent(const OpCall& call) {
-  return {call.shape(0)[*call.axis("axis", 0, call.rank())]};
-}
-
 // updates: indices without their last dimension, then the data without the dimensions that an index
 // has.
 static Types infer_scatter_nd(const OpCall& call) {
@@ -74,10 +67,7 @@ static Types infer_scatter_nd(const OpCall& call) {
   }
   std::vector<int64_t> expected(indices.begin(), indices.end() - 1);
   expected.insert(expected.end(), data.begin() + indices.back(), data.end());
-  if (call.shape(2) == expected) {
-    TRY(check_constant_indices(call, std::span(data).first(indices.back())));
-    return {{call.type(0)}};
-  }
+  if (call.shape(2) == expected) return {{call.type(0)}};
   return Error("updates are ", print_shape(call.shape(2)), ", expected ", print_shape(expected));
 }
 
@@ -98,22 +88,16 @@ static std::vector<int64_t> scatter_nd_parameters(const OpCall& call) {
   return p;
 }
 
-static constexpr Routine kScatterElements = {.symbol = "pruner_scatter_elements",
-                                             .function = pruner_scatter_elements,
-                                             .tensors = 3,
-                                             .parameters = scatter_elements_parameters,
-                                             .index_extents = scattered_extent};
-static constexpr Routine kScatterNd = {.symbol = "pruner_scatter_nd",
-                                       .function = pruner_scatter_nd,
-                                       .tensors = 3,
-                                       .parameters = scatter_nd_parameters,
-                                       .index_extents = scattered_extents};
+static constexpr Routine kScatterElements = {
+    "pruner_scatter_elements", pruner_scatter_elements, 3, scatter_elements_parameters};
+static constexpr Routine kScatterNd = {
+    "pruner_scatter_nd", pruner_scatter_nd, 3, scatter_nd_parameters};
 
 // clang-format off
 static constexpr GraphOp kScatterOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
-    GraphOp{"ScatterElements", kOpaque, 3, 3, "axis:i reduction:s", infer_scatter_elements, nullptr}.run_by(kScatterElements).reads_at(1),
-    GraphOp{"ScatterND", kOpaque, 3, 3, "reduction:s", infer_scatter_nd, nullptr}.run_by(kScatterNd).reads_at(1),
+    GraphOp{"ScatterElements", kOpaque, 3, 3, "axis:i reduction:s", infer_scatter_elements, nullptr}.run_by(kScatterElements).reads_at(1, extent_of_axis),
+    GraphOp{"ScatterND", kOpaque, 3, 3, "reduction:s", infer_scatter_nd, nullptr}.run_by(kScatterNd).reads_at(1, scattered_extents),
 };
 // clang-format on
 
