@@ -187,7 +187,7 @@ static int has_word(const char* list, const char* word, size_t length) {
 static void add_limits(const char* root,
                        const Mount* mount,
                        const char* folder,
-                       PrunerCpuBudget* b) {
+                       PrunerGroupLimits* limits) {
   const char* const point = mount->point;
   if (is_version_2(mount)) {
     char line[128];
@@ -195,27 +195,30 @@ static void add_limits(const char* root,
     if (read_line(&cpus, line, sizeof line)) { /* "max 100000", "150000 100000": microseconds */
       const char* rest = line;
       const double quota = number_at(line, &rest), period = number_at(rest, NULL);
-      if (period > 0) keep_least(&b->quota, quota / period);
+      if (period > 0) keep_least(&limits->cpus, quota / period);
     }
     const Path memory = path_of("%s%s%s/memory.max", root, point, folder);
-    keep_least(&b->memory_bytes, read_number(&memory));
+    keep_least(&limits->memory_bytes, read_number(&memory));
     return;
   }
   if (has_word(mount->options, "cpu", 3)) {
     const Path quota = path_of("%s%s%s/cpu.cfs_quota_us", root, point, folder); /* -1: none */
     const Path period = path_of("%s%s%s/cpu.cfs_period_us", root, point, folder);
     const double microseconds = read_number(&period);
-    if (microseconds > 0) keep_least(&b->quota, read_number(&quota) / microseconds);
+    if (microseconds > 0) keep_least(&limits->cpus, read_number(&quota) / microseconds);
   }
   if (has_word(mount->options, "memory", 6)) {
     const Path memory = path_of("%s%s%s/memory.limit_in_bytes", root, point, folder);
-    keep_least(&b->memory_bytes, read_number(&memory));
+    keep_least(&limits->memory_bytes, read_number(&memory));
   }
 }
 
 /* The limits of a group below its mount point and of all above it. A group that is not below the
    mounted one is that of another namespace; the mounted one is what can be read. */
-static void add_group(const char* root, const Mount* mount, const char* group, PrunerCpuBudget* b) {
+static void add_group(const char* root,
+                      const Mount* mount,
+                      const char* group,
+                      PrunerGroupLimits* limits) {
   const size_t above = strcmp(mount->group, "/") == 0 ? 0 : strlen(mount->group);
   char folder[kPath] = "";
   const int is_below = strncmp(group, mount->group, above) == 0 && group[above] == '/' &&
@@ -224,7 +227,7 @@ static void add_group(const char* root, const Mount* mount, const char* group, P
   size_t length = strlen(folder);
   while (length > 0 && folder[length - 1] == '/') folder[--length] = 0;
   for (;;) {
-    add_limits(root, mount, folder, b);
+    add_limits(root, mount, folder, limits);
     char* const last = strrchr(folder, '/');
     if (last == NULL) return;
     *last = 0;
@@ -232,7 +235,10 @@ static void add_group(const char* root, const Mount* mount, const char* group, P
 }
 
 /* Lines of /proc/self/cgroup (cgroups(7)): "4:cpu,cpuacct:/docker/1a2b", "0::/user.slice". */
-static void add_membership(const char* root, const Mount* mount, char* line, PrunerCpuBudget* b) {
+static void add_membership(const char* root,
+                           const Mount* mount,
+                           char* line,
+                           PrunerGroupLimits* limits) {
   line[strcspn(line, "\n")] = 0;
   const char* controllers = strchr(line, ':');
   const char* group = controllers == NULL ? NULL : strchr(controllers + 1, ':');
@@ -242,10 +248,11 @@ static void add_membership(const char* root, const Mount* mount, char* line, Pru
   const int shows = first == 0
                         ? is_version_2(mount)
                         : !is_version_2(mount) && has_word(mount->options, controllers, first);
-  if (shows) add_group(root, mount, group + 1, b);
+  if (shows) add_group(root, mount, group + 1, limits);
 }
 
-static void add_groups(const char* root, PrunerCpuBudget* b) {
+PrunerGroupLimits pruner_group_limits(const char* root) {
+  PrunerGroupLimits limits = {INFINITY, INFINITY};
   const Path mounts = path_of("%s/proc/self/mountinfo", root);
   const Path memberships = path_of("%s/proc/self/cgroup", root);
   FILE* file = fopen(mounts.text, "re");
@@ -257,12 +264,13 @@ static void add_groups(const char* root, PrunerCpuBudget* b) {
     FILE* groups = fopen(memberships.text, "re");
     char group[kPath];
     while (groups != NULL && fgets(group, sizeof group, groups) != NULL)
-      add_membership(root, mount, group, b);
+      add_membership(root, mount, group, &limits);
     if (groups != NULL) fclose(groups);
   }
   free(mount);
   free(line);
   if (file != NULL) fclose(file);
+  return limits;
 }
 
 static int32_t within(double quota, int32_t cpus) {
@@ -270,13 +278,17 @@ static int32_t within(double quota, int32_t cpus) {
   return whole < 1 ? 1 : whole;
 }
 
+int32_t pruner_usable_cpus(const char* root) {
+  const cpu_set_t allowed = allowed_cpus(root);
+  return within(pruner_group_limits(root).cpus, CPU_COUNT(&allowed));
+}
+
 PrunerCpuBudget pruner_cpu_budget(const char* root, const char* omp_num_threads) {
-  PrunerCpuBudget b = {.quota = INFINITY, .memory_bytes = INFINITY};
+  PrunerCpuBudget b = {.quota = pruner_group_limits(root).cpus};
   const cpu_set_t allowed = allowed_cpus(root), fast = fast_cpus(root, allowed);
   b.allowed = CPU_COUNT(&allowed);
   b.fast = CPU_COUNT(&fast);
   b.cores = count_cores(root, &fast);
-  add_groups(root, &b);
   if (omp_num_threads != NULL) { /* "4", or "4,2" for loops in loops */
     const double wished = number_at(omp_num_threads, NULL);
     if (wished >= 1 && wished <= CPU_SETSIZE) b.wished = (int32_t)wished;

@@ -13,14 +13,23 @@ typedef struct {
   int32_t allowed; /* logical CPUs that are online and in the affinity, which cpusets narrow */
   int32_t fast;    /* those of them that are no efficient cores; all if all are of one kind */
   int32_t cores;   /* physical cores that the fast ones lie on */
-  double quota;    /* seconds of CPU time a second, of the group and all above; INFINITY: none */
+  double quota;    /* PrunerGroupLimits::cpus */
   int32_t wished;  /* OMP_NUM_THREADS; 0: it says nothing */
-  double memory_bytes; /* limit of the group and all above it; INFINITY: none */
   /* `cpus` is the number of logical CPUs that may be busy at once, `threads` the number of a
      kernel's threads, a core each. Both are at least 1, and whole CPUs of the quota: threads that
      spend more than the quota are stopped in the middle of a kernel. */
   int32_t cpus, threads;
 } PrunerCpuBudget;
+
+/* The CPU time and the memory that a process's control group and all groups above it allow. */
+typedef struct {
+  double cpus;         /* seconds of CPU time a second; INFINITY: no quota */
+  double memory_bytes; /* INFINITY: no limit */
+} PrunerGroupLimits;
+PrunerGroupLimits pruner_group_limits(const char* root);
+
+/* PrunerCpuBudget's `cpus` alone, for which the cores' files are not read. */
+int32_t pruner_usable_cpus(const char* root);
 
 /* `root` stands before every path, for tests; "" is this machine. `omp_num_threads`: the variable's
    value, of which the first number counts; NULL: it is not set. */
@@ -39,7 +48,7 @@ inline PrunerCpuBudget cpu_budget() {
 }
 
 /// Logical CPUs that this process may use at once.
-inline int usable_cpus() { return cpu_budget().cpus; }
+inline int usable_cpus() { return pruner_usable_cpus(""); }
 
 }  // namespace pruner
 #endif

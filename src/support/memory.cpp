@@ -11,7 +11,7 @@ namespace pruner {
 
 int64_t memory_bytes() {
   const int64_t physical = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  const double allowed = cpu_budget().memory_bytes;
+  const double allowed = pruner_group_limits("").memory_bytes;
   return allowed < static_cast<double>(physical) ? static_cast<int64_t>(allowed) : physical;
 }
 

@@ -53,6 +53,8 @@ class Machine {
   PrunerCpuBudget budget(const char* omp_num_threads = nullptr) const {
     return pruner_cpu_budget(folder_.path("").c_str(), omp_num_threads);
   }
+  PrunerGroupLimits limits() const { return pruner_group_limits(folder_.path("").c_str()); }
+  int usable_cpus() const { return pruner_usable_cpus(folder_.path("").c_str()); }
   double quota() const { return budget().quota; }
 
  private:
@@ -190,6 +192,7 @@ TEST(CpuBudget, IsRightOnMachinesOfEveryKind) {
     const PrunerCpuBudget budget = machine.budget(row.omp_num_threads);
     EXPECT_EQ(budget.threads, row.threads) << row.what;
     EXPECT_EQ(budget.cpus, row.cpus) << row.what;
+    EXPECT_EQ(machine.usable_cpus(), row.cpus) << row.what;
   }
 }
 TEST(CpuQuota, AreThoseOfTheProcesssOwnGroupInVersion2) {
@@ -231,9 +234,9 @@ TEST(CpuQuota, AreReadInVersion1) {
   EXPECT_EQ(machine.quota(), 3.5);
   machine.file(cpu + "/cpu.cfs_quota_us", "100000\n").file(cpu + "/cpu.cfs_period_us", "50000\n");
   EXPECT_EQ(machine.quota(), 2);
-  EXPECT_EQ(machine.budget().memory_bytes, kNone);
+  EXPECT_EQ(machine.limits().memory_bytes, kNone);
   machine.file("/sys/fs/cgroup/memory/docker/1a/memory.limit_in_bytes", "1073741824\n");
-  EXPECT_EQ(machine.budget().memory_bytes, 1 << 30);
+  EXPECT_EQ(machine.limits().memory_bytes, 1 << 30);
 }
 
 // Without a namespace of its own, a container sees its path from the host's root, and its group
@@ -246,7 +249,7 @@ TEST(CpuQuota, AreFoundWhereAGroupIsMountedAsTheRoot) {
   machine.file("/sys/fs/cgroup/memory.max", "4096\n");
   machine.groups("0::/docker/1a\n");
   EXPECT_EQ(machine.quota(), 3);
-  EXPECT_EQ(machine.budget().memory_bytes, 4096);
+  EXPECT_EQ(machine.limits().memory_bytes, 4096);
   machine.groups("0::/docker/1a/job\n");
   EXPECT_EQ(machine.quota(), 1);
   for (const char* elsewhere : {"0::/\n", "0::/../../system.slice\n", "0::/docker/1ab\n"}) {

@@ -316,7 +316,7 @@ PrunerPool* pruner_pool_create(int32_t threads, int32_t pin) {
   const int known = sched_getaffinity(0, sizeof pool->caller_cpus, &pool->caller_cpus) == 0;
   /* Spinning threads that outnumber the CPUs would only keep each other from running, and spend the
      time of a quota. */
-  pool->spins = threads > pruner_cpu_budget("", NULL).cpus ? 0 : kWorkerSpins;
+  pool->spins = threads > 1 && threads > pruner_usable_cpus("") ? 0 : kWorkerSpins;
   pool->pinned = pin && known;
   if (pool->pinned) {
     const cpu_set_t first = cpu_of(&pool->caller_cpus, 0);
