@@ -269,7 +269,7 @@ class Recurrence {
   Term all_products();
   Term packed_weights() const;
   void write_loop(const std::vector<Activation>& activations);
-  void write_last(size_t output, Term states);
+  Term by_direction(Term states) const;
   Term joined(std::vector<Term> parts, int64_t axis) {
     return parts.size() == 1 ? parts[0] : b_.concat(std::move(parts), axis);
   }
@@ -364,8 +364,7 @@ Term Recurrence::in_sequence() {
 
 Term Recurrence::initial(size_t i, int64_t d) {
   if (!b_.has(i)) return b_.constant(Tensor(x_.dtype(), {batch_, hidden_}));
-  const Term given = b_.input(i);
-  return element(batch_first_ ? b_.transpose(given, {1, 0, 2}) : given, d);
+  return element(by_direction(b_.input(i)), d);
 }
 
 void Recurrence::add_products(Direction& d, int64_t index) {
@@ -503,13 +502,14 @@ void Recurrence::write_nodes(const std::vector<Activation>& activations) {
   }
   const Term all = joined(y, 1);
   b_.output(0, batch_first_ ? b_.transpose(all, {2, 0, 1, 3}) : all);
-  write_last(1, joined(y_h, 0));
-  if (!y_c.empty()) write_last(2, joined(y_c, 0));
+  b_.output(1, by_direction(joined(y_h, 0)));
+  if (!y_c.empty()) b_.output(2, by_direction(joined(y_c, 0)));
 }
 
-// Writes an output of the last states, [directions, batch, hidden].
-void Recurrence::write_last(size_t output, Term states) {
-  b_.output(output, batch_first_ ? b_.transpose(states, {1, 0, 2}) : states);
+// Turns the call's states, [batch, directions, hidden] if the batch comes first, into
+// [directions, batch, hidden], and those into the call's.
+Term Recurrence::by_direction(Term states) const {
+  return batch_first_ ? b_.transpose(states, {1, 0, 2}) : states;
 }
 
 bool Recurrence::may_loop(const std::vector<Activation>& activations) const {
@@ -551,7 +551,9 @@ Term Recurrence::packed_weights() const {
 
 void Recurrence::write_loop(const std::vector<Activation>& activations) {
   const int64_t rows = kind_.gates * hidden_;
-  const bool backwards = b_.call().text("direction", "forward") == "reverse";
+  // A bit for each direction: of two the second one goes backwards.
+  const bool reverse = b_.call().text("direction", "forward") == "reverse";
+  const int64_t backwards = reverse ? 1 : 2 * (directions_ - 1);
   int64_t has = 0;
   std::vector<Term> inputs = {b_.cast(all_products(), DType::kFloat32), packed_weights()};
   const auto add = [&](bool is_there, int64_t bit, const auto& term) {
@@ -559,14 +561,11 @@ void Recurrence::write_loop(const std::vector<Activation>& activations) {
     inputs.push_back(is_there ? b_.cast(term(), DType::kFloat32)
                               : b_.constant(Tensor(DType::kFloat32, {1})));
   };
-  const auto state = [&](size_t i) {
-    return batch_first_ ? b_.transpose(b_.input(i), {1, 0, 2}) : b_.input(i);
-  };
   // The lengths stay the caller's tensor, which a message about one of them names.
   if (b_.has(4)) has |= PRUNER_HAS_LENGTHS;
   inputs.push_back(b_.has(4) ? b_.input(4) : b_.constant(Tensor(DType::kInt64, {1})));
-  add(b_.has(5), PRUNER_HAS_H, [&] { return state(5); });
-  add(kind_.gates == 4 && b_.has(6), PRUNER_HAS_C, [&] { return state(6); });
+  add(b_.has(5), PRUNER_HAS_H, [&] { return by_direction(b_.input(5)); });
+  add(kind_.gates == 4 && b_.has(6), PRUNER_HAS_C, [&] { return by_direction(b_.input(6)); });
   add(adds_before_reset(), PRUNER_HAS_BIAS, [&] {
     return b_.has(3) ? b_.slice(b_.input(3), 1, rows, 2 * rows)
                      : b_.constant(Tensor(DType::kFloat32, {directions_, rows}));
@@ -588,10 +587,7 @@ void Recurrence::write_loop(const std::vector<Activation>& activations) {
                           {{"activations", kinds},
                            {"activation_alpha", alphas},
                            {"activation_beta", betas},
-                           {"backwards",
-                            int64_t{backwards          ? 1
-                                    : directions_ == 2 ? 2
-                                                       : 0}},
+                           {"backwards", backwards},
                            {"clip", b_.call().number("clip", 0)},
                            {"has", has},
                            {"input_forget", b_.call().integer("input_forget", 0)}});
@@ -599,8 +595,8 @@ void Recurrence::write_loop(const std::vector<Activation>& activations) {
   b_.output(0, batch_first_ ? b_.transpose(y, {2, 0, 1, 3}) : y);
   for (int64_t i = 0; i < (kind_.gates == 4 ? 2 : 1); ++i) {
     const Term last = b_.slice(all, 0, steps_ + i, steps_ + i + 1);
-    write_last(static_cast<size_t>(i) + 1,
-               b_.cast(b_.reshape(last, {directions_, batch_, hidden_}), x_.dtype()));
+    b_.output(static_cast<size_t>(i) + 1,
+              by_direction(b_.cast(b_.reshape(last, {directions_, batch_, hidden_}), x_.dtype())));
   }
 }
 

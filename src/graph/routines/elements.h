@@ -3,10 +3,17 @@
 #define PRUNER_GRAPH_ROUTINES_ELEMENTS_H_
 
 #include <stddef.h>
+#include <string.h>
 
 #include "graph/routines/routines.h"
 #include "pruner/dtype.h"
 
+/* The double that has these bits. */
+static inline double pruner_double_of(int64_t bits) {
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
 /* Bytes of an element. */
 int64_t pruner_element_bytes(int64_t dtype);
 /* Element i of a tensor of integers or bool, and of floats. */

@@ -117,8 +117,8 @@ void pruner_non_max_suppression(void* const* args, void* workspace, PrunerPool* 
   (void)pool;
   const PrunerNms* p = args[2];
   Call call = {p, args[0], args[1], 0, 0};
-  memcpy(&call.most_overlap, &p->overlap_bits, sizeof call.most_overlap);
-  memcpy(&call.least_score, &p->least_bits, sizeof call.least_score);
+  call.most_overlap = pruner_double_of(p->overlap_bits);
+  call.least_score = pruner_double_of(p->least_bits);
   int64_t *out = args[3], rows = 0;
   PrunerRanked* heap = workspace;
   double* numbers = (double*)(heap + p->boxes);

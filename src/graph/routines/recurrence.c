@@ -7,12 +7,6 @@
 #include "graph/routines/elements.h"
 #include "support/cpu_features.h"
 
-static double as_double(int64_t bits) {
-  double value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
 #define UNROLL _Pragma("GCC unroll 16")
 
 #define LANES 4
@@ -102,10 +96,9 @@ static void begin_item(const Recurrence* r, const PrunerRecurrenceStep* s, int64
   const PrunerRecurrence* p = r->p;
   const size_t bytes = (size_t)p->hidden * sizeof(float);
   const int64_t from = (s->direction * p->batch + item) * p->hidden, to = item * s->padded;
-  float* h = r->states + s->direction * 4 * p->batch * s->padded + to;
-  memset(h, 0, (size_t)s->padded * sizeof(float));
+  memset(s->h + to, 0, (size_t)s->padded * sizeof(float));
   memset(s->c + to, 0, (size_t)s->padded * sizeof(float));
-  if (r->first_h != NULL) memcpy(h, r->first_h + from, bytes);
+  if (r->first_h != NULL) memcpy(s->h + to, r->first_h + from, bytes);
   if (r->first_c != NULL) memcpy(s->c + to, r->first_c + from, bytes);
 }
 
@@ -130,7 +123,7 @@ static void end_step(const Recurrence* r, const PrunerRecurrenceStep* s, int64_t
 }
 
 static void swap_states(PrunerRecurrenceStep* s) {
-  float* before = (float*)s->h;
+  float* const before = s->h;
   s->h = s->next;
   s->next = before;
 }

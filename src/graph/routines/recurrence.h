@@ -14,7 +14,7 @@ typedef struct {
   const PrunerRecurrence* p;
   int64_t direction, step, padded;
   const float *products, *weights, *bias, *peepholes; /* inputs of the direction, NULL if absent */
-  const float* h;                                     /* before the step */
+  float* h;                                           /* before the step, which only reads it */
   float *next, *c, *reset;                            /* after it; `reset`: a GRU's r * h */
   int phase; /* GRU without a bias of its own: 0 computes z and r, 1 the rest; else 0 */
 } PrunerRecurrenceStep;

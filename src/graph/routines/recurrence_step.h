@@ -63,8 +63,9 @@ INLINE void NAMED(elu)(Floats* x, float alpha) {
 
 INLINE void NAMED(activate)(const PrunerRecurrenceStep* s, int which, Floats* x) {
   const PrunerActivation* f = &s->p->activations[s->direction][which];
-  const float alpha = (float)as_double(f->alpha_bits), beta = (float)as_double(f->beta_bits);
-  const float clip = (float)as_double(s->p->clip_bits);
+  const float alpha = (float)pruner_double_of(f->alpha_bits),
+              beta = (float)pruner_double_of(f->beta_bits);
+  const float clip = (float)pruner_double_of(s->p->clip_bits);
   const Floats zero = {0};
   if (clip > 0) NAMED(clamp)(x, -clip, clip);
   switch ((PrunerActivationKind)f->kind) {

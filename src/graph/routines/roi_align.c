@@ -256,7 +256,7 @@ static void run_rois(void* closure, int64_t begin, int64_t end) {
 
 void pruner_roi_align(void* const* args, void* workspace, PrunerPool* pool) {
   (void)workspace;
-  Call call = {args[3], args[0], args[1], args[2], args[4], 0};
-  memcpy(&call.scale, &call.p->scale_bits, sizeof call.scale);
-  pool->parallel_for(pool, run_rois, &call, call.p->rois);
+  const PrunerRoiAlign* p = args[3];
+  Call call = {p, args[0], args[1], args[2], args[4], pruner_double_of(p->scale_bits)};
+  pool->parallel_for(pool, run_rois, &call, p->rois);
 }

@@ -198,8 +198,8 @@ TEST(Recurrent, ActivationsAreRightInVectorsOfEachLength) {
   p.steps = 1, p.batch = kItems, p.directions = 1, p.hidden = kHidden, p.gates = 4;
   for (PrunerActivation& f : p.activations[0]) f.kind = kRecurrenceTanh;
   p.activations[0][0].kind = kRecurrenceSigmoid;
-  const std::vector<float> weights(2 * kHidden * 4 * PRUNER_UNITS), h(kItems * kPadded);
-  std::vector<float> x(kItems * 4 * kHidden);
+  const std::vector<float> weights(2 * kHidden * 4 * PRUNER_UNITS);
+  std::vector<float> h(kItems * kPadded), x(kItems * 4 * kHidden);
   const double picked[] = {0, -0.0, 1e-30, -1e-6, 0.01, -0.3, 0.9, 3, -8, 20, -60, 90, -200, 1e30};
   for (size_t i = 0; i < x.size(); ++i)
     x[i] = static_cast<float>(i % 3 == 0 ? picked[i / 3 % std::size(picked)]
