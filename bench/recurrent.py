@@ -13,6 +13,7 @@ import statistics
 import tempfile
 import time
 
+import clean_rounds
 import numpy as np
 import runtimes
 
@@ -72,23 +73,25 @@ def compare(case, folder, options):
     expected = session.infer({"x": x})
     error = max(runtimes.relative_difference(pruner.infer(folder / f"{name}.so", {"x": x}), expected)
                 for name in seconds)
-    times = {name: [] for name in ("fixed", "varying", "onnxruntime")}
-    for turn in range(options.rounds):
-        names = list(times)[turn % 3:] + list(times)[:turn % 3]
-        for name in names:
-            if name != "onnxruntime":
-                dims = [f"n={steps}"] if name == "varying" else []
-                times[name].append(pruner.median_ms(folder / f"{name}.so", options.threads, dims=dims))
-                continue
-            runs = []
-            for _ in range(2 * TURN):
-                start = time.perf_counter()
-                session.infer({"x": x})
-                runs.append((time.perf_counter() - start) * 1e3)
-            times[name].append(statistics.median(runs[TURN:]))
-            time.sleep(0.2)  # ONNX Runtime's threads spin on for a while
-    median = {name: statistics.median(all_of) for name, all_of in times.items()}
-    return [op, units, steps, batch, directions, *(f"{median[name]:.3f}" for name in times),
+
+    def onnxruntime_ms():
+        runs = []
+        for _ in range(2 * TURN):
+            start = time.perf_counter()
+            session.infer({"x": x})
+            runs.append((time.perf_counter() - start) * 1e3)
+        time.sleep(0.2)  # ONNX Runtime's threads spin on for a while
+        return statistics.median(runs[TURN:])
+
+    turns = {
+        "fixed": lambda: pruner.median_ms(folder / "fixed.so", options.threads),
+        "varying": lambda: pruner.median_ms(folder / "varying.so", options.threads,
+                                            dims=[f"n={steps}"]),
+        "onnxruntime": onnxruntime_ms,
+    }
+    times, _, _ = clean_rounds.Rounds(pruner, options.threads).run(turns, options.rounds)
+    median = {name: statistics.median(times[name]) for name in turns}
+    return [op, units, steps, batch, directions, *(f"{median[name]:.3f}" for name in turns),
             f"{median['fixed'] / median['onnxruntime']:.2f}",
             f"{median['varying'] / median['onnxruntime']:.2f}",
             f"{seconds['fixed']:.1f}", f"{seconds['varying']:.1f}",
