@@ -73,7 +73,7 @@ std::vector<ModulePlan::Launch> place_launches(const Artifact& artifact,
   return launches;
 }
 
-/// Returns numbers of the plan, which are formulas if there are several shapes.
+/// Makes the numbers of the plan, which are formulas if there are several shapes.
 class Sizes {
  public:
   Sizes(const Partition& partition, const PartitionRange* range, PlanFormulas& formulas)
