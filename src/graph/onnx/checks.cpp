@@ -75,7 +75,9 @@ class UnknownOperators {
   }
 
  private:
+  // Only the import itself adds operators of the program, such as pruner::Found.
   static bool is_known(const std::string& op) {
+    if (is_own_operator(op)) return false;
     return find_graph_op(op) != nullptr || find_function(op) != nullptr ||
            find_construct(op) != nullptr;
   }

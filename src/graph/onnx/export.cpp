@@ -77,8 +77,47 @@ std::vector<std::string> unique_names(const Graph& graph) {
   return names;
 }
 
-// Returns `node` in the form of `opset`: opset 13 has a reduction's axes as an attribute.
-Node downgraded(const Graph& graph, Node node, int64_t opset) {
+// Returns the name of an attribute that the program's own rows have and ONNX's operators lack;
+// empty: the node has none.
+std::string_view own_attribute(const Node& node) {
+  for (const std::string_view name : {"channels_last", "factors", "pad_value", "sums"})
+    if (node.attributes.contains(std::string(name))) return name;
+  for (const std::string_view name : {"transA", "transB"})
+    if (node.op == "MatMul" && node.attributes.contains(std::string(name))) return name;
+  return "";
+}
+
+// Returns the rounding of ONNX that `by_scale` is: ONNX has one for all axes.
+Result<std::string> rounding_by_scale(const OpCall& resize) {
+  const Tensor& scales = *resize.input(2).constant;
+  bool grows = false, shrinks = false;
+  for (int64_t i = 0; i < scales.num_elements(); ++i) {
+    grows |= scales.get(i) > 1;
+    shrinks |= scales.get(i) < 1;
+  }
+  if (grows && shrinks) return Error("it grows along one axis and shrinks along another");
+  return std::string(shrinks ? "ceil" : "floor");
+}
+
+// Returns `node` in the form of `opset`: opset 13 has a reduction's axes as an attribute. An error
+// if ONNX has no form of the node.
+Result<Node> onnx_form(const Graph& graph, Node node, int64_t opset) {
+  const auto error = [&](const auto&... why) {
+    return Error("the node that makes \"",
+                 graph[node.outputs[0]].name,
+                 "\" cannot be written to an ONNX file: ",
+                 why...);
+  };
+  if (node.op == "pruner::Compress") node.op = "Compress";  // whose axis is never absent
+  const bool of_torch = node.op == "Expm1" || node.op == "Log1p";
+  if (of_torch || is_own_operator(node.op)) return error("ONNX has no operator ", node.op);
+  if (const std::string_view name = own_attribute(node); !name.empty())
+    return error("ONNX's ", node.op, " has no attribute ", name);
+  if (node.op == "Resize" && OpCall{graph, node}.text("nearest_mode", "") == "by_scale") {
+    const Result<std::string> rounding = rounding_by_scale({graph, node});
+    if (!rounding.ok()) return error(rounding.error().message());
+    node.attributes["nearest_mode"] = *rounding;
+  }
   if (node.op == "Cast" || node.op == "BitCast") {
     node.attributes["to"] = int64_t{dtype_to_onnx(graph[node.outputs[0]].dtype)};
   }
@@ -101,10 +140,6 @@ Result<onnx::ModelProto> model_of(const Graph& graph) {
     for (const ValueId id : node.outputs) {
       if (is_only_moved(graph[id].dtype)) opset = std::max(opset, kOpsetOfCodes);
     }
-    const bool flagged = node.op == "MatMul" && !node.attributes.empty();
-    if (flagged || node.attributes.contains("channels_last")) {
-      return Error("a network can be exported before the graph passes, not after them");
-    }
   }
   onnx::ModelProto model;
   model.set_ir_version(kIrVersion);
@@ -117,7 +152,7 @@ Result<onnx::ModelProto> model_of(const Graph& graph) {
   std::set<ValueId> constants, made;
   std::set<std::string> node_names;
   for (const Node& old : graph.nodes) {
-    const Node node = downgraded(graph, old, opset);
+    TRY_ASSIGN(const Node node, onnx_form(graph, old, opset));
     onnx::NodeProto& to = *proto.add_node();
     to.set_op_type(node.op);
     std::string node_name = node.name;

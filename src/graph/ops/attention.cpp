@@ -76,7 +76,7 @@ static StageId lower_attention(const OpCall& call, StageSink& to) {
 
 // clang-format off
 static constexpr GraphOp kAttentionOps[] = {
-    GraphOp{"FusedAttention", Fusion::kOpaque, 3, 5, "causal:i first_heads:I heads:i hidden:f nan_is_zero:i positions_first:I scale:f sharing:i", infer_attention, lower_attention}.shown_as("attention"),
+    GraphOp{"FusedAttention", Fusion::kOpaque, 3, 5, "causal:i first_heads:I heads:i hidden:f nan_is_zero:i positions_first:I scale:f sharing:i", infer_attention, lower_attention}.with(kOwn).shown_as("attention"),
 };
 // clang-format on
 

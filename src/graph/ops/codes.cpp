@@ -88,8 +88,8 @@ static StageId lower_coded_matmul(const OpCall& call, StageSink& to) {
 // clang-format off
 static constexpr GraphOp kCodesOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
-    GraphOp{"CodedMatMul", Fusion::kOutEWiseFusable, 3, 4, "bits:i block_size:i zero:i", infer_coded_matmul, lower_coded_matmul}.with(kTakesDataByTile),
-    GraphOp{"DequantizeBlocks", Fusion::kBroadcast, 2, 3, "axis:i block_size:i", infer_dequantize_blocks, lower_dequantize_blocks}.with(kTakesCodes),
+    GraphOp{"CodedMatMul", Fusion::kOutEWiseFusable, 3, 4, "bits:i block_size:i zero:i", infer_coded_matmul, lower_coded_matmul}.with(kTakesDataByTile | kOwn),
+    GraphOp{"DequantizeBlocks", Fusion::kBroadcast, 2, 3, "axis:i block_size:i", infer_dequantize_blocks, lower_dequantize_blocks}.with(kTakesCodes | kOwn),
 };
 // clang-format on
 

@@ -269,7 +269,7 @@ constexpr Row kRows[] = {
      "T_cosh",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kCosh, x[0]); }},
     {GraphOp{"Dequantize", kBroadcast, 2, 3, "", infer_dequantize, lower_elementwise}.with(
-         kMixesTypes | kTakesCodes),
+         kMixesTypes | kTakesCodes | kOwn),
      "T_dequantize",
      dequantize},
     {pair("Div", "exact:i"),
@@ -347,7 +347,7 @@ constexpr Row kRows[] = {
      "T_multiply",
      [](const OpCall&, Operands x) { return x[0] * x[1]; }},
     // MultiplyAdd is our operator; it rounds once in float32, as a fused multiply-add does.
-    {elementwise("MultiplyAdd", kBroadcast, 3, 3),
+    {elementwise("MultiplyAdd", kBroadcast, 3, 3).with(kOwn),
      "T_multiply_add",
      [](const OpCall&, Operands x) {
        const bool single = x[0]->dtype == DType::kFloat32;
@@ -367,7 +367,7 @@ constexpr Row kRows[] = {
      "T_power",
      [](const OpCall& c, Operands x) { return power(c, x[0], x[1]); }},
     {GraphOp{"Quantize", kBroadcast, 1, 3, "to:s", infer_quantize, lower_quantize}.with(
-         kMixesTypes | kTakesCodes),
+         kMixesTypes | kTakesCodes | kOwn),
      "T_quantize",
      quantize},
     {real("Reciprocal"),

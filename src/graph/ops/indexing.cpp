@@ -355,13 +355,13 @@ static constexpr GraphOp kIndexingOps[] = {
     GraphOp{"CenterCropPad", kInjective, 2, 2, "axes:I", infer_center_crop_pad, lower_center_crop_pad}.from(18).with(kReadsOnce),
     GraphOp{"DepthToSpace", kInjective, 1, 1, "blocksize:i mode:s", infer_depth_to_space, lower_depth_to_space}.with(kReadsOnce),
     GraphOp{"GatherND", kInjective, 2, 2, "batch_dims:i", infer_gather_nd, lower_gather_nd}.reads_at(1, gathered_extents),
-    GraphOp{"Lookup", kInjective, 2, 2, "to:s", infer_lookup, lower_lookup}.with(kReadsOnce),
+    GraphOp{"Lookup", kInjective, 2, 2, "to:s", infer_lookup, lower_lookup}.with(kReadsOnce | kOwn),
     GraphOp{"OneHot", kInjective, 3, 3, "axis:i", infer_one_hot, lower_one_hot},
     GraphOp{"ReverseSequence", kInjective, 2, 2, "batch_axis:i time_axis:i", infer_reverse_sequence, lower_reverse_sequence}.reads_from_zero_at(1, length_extent),
     GraphOp{"SpaceToDepth", kInjective, 1, 1, "blocksize:i mode:s", infer_space_to_depth, lower_space_to_depth}.with(kReadsOnce),
     GraphOp{"TensorScatter", kInjective, 2, 3, "axis:i mode:s", infer_tensor_scatter, lower_tensor_scatter}.from(24).with(kReadsOnce).reads_from_zero_at(2, first_place_extents),
     GraphOp{"Trilu", kInjective, 1, 2, "upper:i", infer_trilu, lower_trilu}.from(14).with(kReadsOnce),
-    GraphOp{"UpdateState", kOpaque, 3, 3, "axis:i mode:s", infer_tensor_scatter, nullptr}.run_by(kUpdateState).reads_from_zero_at(2, first_place_extents),
+    GraphOp{"UpdateState", kOpaque, 3, 3, "axis:i mode:s", infer_tensor_scatter, nullptr}.with(kOwn).run_by(kUpdateState).reads_from_zero_at(2, first_place_extents),
 };
 // clang-format on
 

@@ -53,10 +53,10 @@ static Types infer_loop_rounds(const OpCall&) { return {{{DType::kInt64, {1}}}};
 
 // clang-format off
 static constexpr GraphOp kLoopOps[] = {
-    GraphOp{kLoopBegin, kOpaque, 0, kAnyNumber, "loop:s", infer_loop_begin, nullptr}.with(kTakesCodes),
-    GraphOp{kLoopLast, kOpaque, 2, 2, "loop:s", infer_loop_last, nullptr}.with(kTakesCodes),
-    GraphOp{kLoopRounds, kOpaque, 1, 2, "loop:s", infer_loop_rounds, nullptr},
-    GraphOp{kLoopStack, kOpaque, 2, 3, "loop:s", infer_loop_stack, nullptr}.with(kTakesCodes),
+    GraphOp{kLoopBegin, kOpaque, 0, kAnyNumber, "loop:s", infer_loop_begin, nullptr}.with(kTakesCodes | kOwn),
+    GraphOp{kLoopLast, kOpaque, 2, 2, "loop:s", infer_loop_last, nullptr}.with(kTakesCodes | kOwn),
+    GraphOp{kLoopRounds, kOpaque, 1, 2, "loop:s", infer_loop_rounds, nullptr}.with(kOwn),
+    GraphOp{kLoopStack, kOpaque, 2, 3, "loop:s", infer_loop_stack, nullptr}.with(kTakesCodes | kOwn),
 };
 // clang-format on
 

@@ -102,6 +102,11 @@ const GraphOp* find_graph_op(std::string_view name) {
   return it != ops.end() && it->name == name ? &*it : nullptr;
 }
 
+bool is_own_operator(std::string_view name) {
+  const GraphOp* known = find_graph_op(name);
+  return name.starts_with("pruner::") || (known != nullptr && known->is(kOwn));
+}
+
 bool is_alias(std::string_view op) {
   const GraphOp* known = find_graph_op(op);
   return known != nullptr && known->fusion == Fusion::kAlias;

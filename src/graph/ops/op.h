@@ -112,6 +112,7 @@ enum GraphOpTrait : uint16_t {
   kIsAsLongAsFound = 1 << 8,  // its outputs have room for all; how much is used, the data say
   kNotOfDouble = 1 << 9,      // element-wise: its function has no code for float64
   kTakesCodes = 1 << 10,      // its inputs may be of types that are only moved and cast
+  kOwn = 1 << 11,             // ONNX has no such operator: the import and passes add it
 };
 
 inline constexpr size_t kAnyNumber = 1 << 20;  // max_inputs of operators that take any number
@@ -190,6 +191,8 @@ inline bool is_loop_node(const Node& node) { return node.op.starts_with("pruner:
 std::span<const GraphOp> graph_ops();
 /// Null when there is none of that name.
 const GraphOp* find_graph_op(std::string_view name);
+/// Whether only the program itself adds nodes of an operator: a model file has none.
+bool is_own_operator(std::string_view name);
 /// Whether an operator's result is another view of its input.
 bool is_alias(std::string_view op);
 

@@ -60,7 +60,7 @@ static constexpr Routine kRecurrence = {
 // clang-format off
 static constexpr GraphOp kRecurrenceOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
-    GraphOp{"pruner::Recurrence", kOpaque, 7, 7, "activation_alpha:F activation_beta:F activations:I backwards:i clip:f has:i input_forget:i", infer_recurrence, nullptr}.run_by(kRecurrence).reads_from_zero_at(2, length_extents).shown_as("recurrence"),
+    GraphOp{"pruner::Recurrence", kOpaque, 7, 7, "activation_alpha:F activation_beta:F activations:I backwards:i clip:f has:i input_forget:i", infer_recurrence, nullptr}.with(kOwn).run_by(kRecurrence).reads_from_zero_at(2, length_extents).shown_as("recurrence"),
 };
 // clang-format on
 

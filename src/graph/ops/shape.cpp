@@ -207,8 +207,8 @@ static constexpr GraphOp kShapeOps[] = {
     GraphOp{"Size", kConstant, 1, 1, "", infer_size, nullptr},
     GraphOp{"Squeeze", kAlias, 1, 2, "", infer_squeeze, nullptr}.moved("axes:1"),
     GraphOp{"Unsqueeze", kAlias, 2, 2, "", infer_unsqueeze, nullptr}.moved("axes:1"),
-    GraphOp{kExtent, kOpaque, 1, 1, "extent:i least:i most:i symbol:s", infer_extent, nullptr},
-    GraphOp{kFound, kOpaque, 1, 2, "axis:i extent:i symbol:s", infer_found, nullptr}.with(kTakesCodes),
+    GraphOp{kExtent, kOpaque, 1, 1, "extent:i least:i most:i symbol:s", infer_extent, nullptr}.with(kOwn),
+    GraphOp{kFound, kOpaque, 1, 2, "axis:i extent:i symbol:s", infer_found, nullptr}.with(kTakesCodes | kOwn),
 };
 // clang-format on
 

@@ -268,7 +268,7 @@ static constexpr GraphOp kSortingOps[] = {
     GraphOp{"NonZero", kOpaque, 1, 1, "", infer_non_zero, nullptr}.run_by(kNonZero).with(kIsAsLongAsFound),
     GraphOp{"TopK", kOpaque, 2, 2, "axis:i largest:i sorted:i", infer_top_k, nullptr}.moved("k:1").run_by(kTopK),
     GraphOp{"Unique", kOpaque, 1, 1, "axis:i sorted:i", infer_unique, nullptr}.run_by(kUnique).with(kIsAsLongAsFound),
-    GraphOp{"pruner::Compress", kOpaque, 2, 2, "axis:i", infer_compress, nullptr}.run_by(kCompress).with(kIsAsLongAsFound | kTakesCodes),
+    GraphOp{"pruner::Compress", kOpaque, 2, 2, "axis:i", infer_compress, nullptr}.run_by(kCompress).with(kIsAsLongAsFound | kTakesCodes | kOwn),
 };
 // clang-format on
 

@@ -6,6 +6,7 @@
 
 #include "graph/functions/body.h"
 #include "graph/onnx/onnx_model.h"
+#include "graph/ops/op.h"
 #include "graph/small_graph.h"
 #include "support/log.h"
 
@@ -29,6 +30,22 @@ std::string warnings(const OnnxModel& model, const NetworkOptions& options = {})
   EXPECT_TRUE(graph.ok()) << graph.error().message();
   spdlog::set_default_logger(before);
   return text.str();
+}
+
+// The import and the passes alone add nodes of the program's own operators, so that these are where
+// they belong. In a file they are unknown operators, whatever domain they are in.
+TEST(CheckOperators, KnowsNoOperatorOfTheProgramItself) {
+  for (const GraphOp& op : graph_ops()) {
+    if (!op.is(kOwn)) continue;
+    OnnxModel model;
+    model.input("x", {4}).output("y").node(std::string(op.name), {"x"}, {"y"});
+    EXPECT_ERROR(import_model(model), "1 operator is not supported: " + std::string(op.name));
+  }
+  for (const char* op : {"Found", "Number", "Part", "TrainingBatchNormalization"}) {
+    OnnxModel model;
+    model.input("x", {4}).output("y").node(op, {"x"}, {"y"}).set_domain("pruner");
+    EXPECT_ERROR(import_model(model), std::string("1 operator is not supported: pruner::") + op);
+  }
 }
 
 TEST(CheckVersions, KnowsOpsetsUpToTheNewest) {

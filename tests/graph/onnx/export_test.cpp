@@ -66,6 +66,21 @@ TEST(ExportOnnx, LeavesOutInputsThatAreNotGiven) {
   EXPECT_EQ(exported(graph).graph().node(0).input(1), "");
 }
 
+TEST(ExportOnnx, WritesTheRoundingThatResizeOfOpset10Has) {
+  for (const auto& [scale, rounding] : {std::pair(1.6f, "floor"), {0.6f, "ceil"}}) {
+    OnnxModel model(10);
+    model.input("x", {1, 1, 5, 5}).output("y");
+    onnx::TensorProto& scales = model.initializer("scales", onnx::TensorProto::FLOAT, {4});
+    for (const float along : {1.0f, 1.0f, scale, scale}) scales.add_float_data(along);
+    model.node("Resize", {"x", "scales"}, {"y"});
+    const Graph graph = *import_model(model);
+    const Graph read = round_trip(graph);
+    const Tensor in = waves({1, 1, 5, 5});
+    expect_near(run_graph(read, {in})[0], run_graph(graph, {in})[0], 0);
+    EXPECT_EQ((OpCall{read, read.nodes[0]}.text("nearest_mode", "")), rounding);
+  }
+}
+
 TEST(ExportOnnx, TakesTheOpsetThatItsOperatorsNeed) {
   NetworkBuilder b("newer");
   const ValueId x = b.input("x", {2, 4}, DType::kFloat32);
@@ -73,12 +88,20 @@ TEST(ExportOnnx, TakesTheOpsetThatItsOperatorsNeed) {
   EXPECT_EQ(exported(b.finish({{n, "y"}})).opset_import(0).version(), 17);
 }
 
-TEST(ExportOnnx, RefusesWhatOnlyThePassesWrite) {
+// A file with nodes that ONNX lacks would be read by this program alone.
+TEST(ExportOnnx, RefusesWhatOnnxHasNoFormOf) {
   NetworkBuilder b("passed");
   const ValueId x = b.input("x", {1, 2, 4, 4}, DType::kFloat32);
   const Graph graph = b.finish({{b.node("LRN", {x}, {{"size", int64_t{3}}}), "y"}});
   EXPECT_ERROR(export_onnx(run_graph_passes(graph), scratch_path("out.onnx")),
-               "before the graph passes, not after them");
+               "the node that makes \"LRN_0/LRN\" cannot be written to an ONNX file: ONNX's LRN "
+               "has no attribute channels_last");
+  NetworkBuilder t("tables");
+  const ValueId codes = t.input("codes", {4}, DType::kUInt8);
+  const ValueId steps = t.scalar(0.5);
+  EXPECT_ERROR(export_onnx(t.finish({{t.node("Dequantize", {codes, steps}), "y"}}),
+                           scratch_path("out.onnx")),
+               "cannot be written to an ONNX file: ONNX has no operator Dequantize");
   EXPECT_ERROR(export_onnx(graph, "/nonexistent/out.onnx"), "/nonexistent/out.onnx");
 }
 
