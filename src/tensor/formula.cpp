@@ -1,6 +1,7 @@
 #include "tensor/formula.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -146,14 +147,40 @@ std::optional<Expr> FormulaFinder::as_remainder(std::span<const int64_t> values,
   return std::nullopt;
 }
 
+// Returns the points of the least, the median and the greatest value.
+static std::array<size_t, 3> three_points(std::span<const int64_t> values) {
+  std::vector<size_t> points(values.size());
+  std::iota(points.begin(), points.end(), size_t{0});
+  std::ranges::stable_sort(points, {}, [&](size_t p) { return values[p]; });
+  return {points.front(), points[points.size() / 2], points.back()};
+}
+
+// Whether v = a * f, and + b in a `sum`, at three points; a and b are any numbers. Floats tell most
+// numbers apart, and never take what fits for something else.
+static bool may_be_multiple(
+    const std::array<double, 3>& v, double f0, double f1, double f2, bool sum) {
+  constexpr double kNear = 1e-9;  // relative: far above the rounding of floats
+  const double scale =
+      kNear * (std::abs(v[2]) + std::abs(v[0])) * (std::abs(f0) + std::abs(f1) + std::abs(f2));
+  if (sum) return std::abs((v[1] - v[0]) * (f2 - f0) - (v[2] - v[0]) * (f1 - f0)) <= scale;
+  return (std::abs(v[0] * f1 - v[1] * f0) <= scale) & (std::abs(v[0] * f2 - v[2] * f0) <= scale);
+}
+
 template <typename Round>
 std::optional<Expr> FormulaFinder::as_rounded(std::span<const int64_t> values,
                                               bool sum,
                                               bool of_found,
                                               const Round& round) {
   const size_t products = products_.size(), bases = products + (of_found ? found_forms_.size() : 0);
+  const auto points = three_points(values);
   for (size_t i = 0; i < bases; ++i) {
     const Factor& product = i < products ? products_[i] : found_forms_[i - products];
+    std::array<double, 3> v, rounded;
+    for (size_t p = 0; p < 3; ++p) {
+      v[p] = static_cast<double>(values[points[p]]);
+      rounded[p] = static_cast<double>(round(product.values[points[p]]));
+    }
+    if (!may_be_multiple(v, rounded[0], rounded[1], rounded[2], sum)) continue;
     Factor factor{{}, {}};
     for (const int64_t v : product.values) factor.values.push_back(round(v));
     factor.form = Expr(0);
@@ -171,45 +198,41 @@ std::optional<Expr> FormulaFinder::as_product(std::span<const int64_t> values, b
   std::vector<const Factor*> factors;
   for (const std::vector<Factor>* some : {&products_, &quotients_})
     for (const Factor& factor : *some) factors.push_back(&factor);
-  const auto [least, most] = std::ranges::minmax_element(values);
-  const size_t points[] = {static_cast<size_t>(least - values.begin()),
-                           values.size() / 2,
-                           static_cast<size_t>(most - values.begin())};
-  // Whether v = a * f * g, and + b in a `sum`, at the three points; a and b are any numbers.
-  const auto may_fit = [&](std::span<const int64_t> f, std::span<const int64_t> g) {
-    __int128 v[3], product[3];
-    for (size_t i = 0; i < 3; ++i) {
-      int64_t at = 0;
-      if (__builtin_mul_overflow(f[points[i]], g[points[i]], &at)) return false;
-      product[i] = at;
-      v[i] = values[points[i]];
-    }
-    if (!sum)
-      return v[0] * product[2] == v[2] * product[0] && v[0] * product[1] == v[1] * product[0];
-    return (v[1] - v[0]) * (product[2] - product[0]) == (v[2] - v[0]) * (product[1] - product[0]);
-  };
+  const std::array<size_t, 3> points = three_points(values);
+  std::array<double, 3> v;
+  std::array<std::vector<double>, 3> f;  // the factors at each point
+  for (size_t i = 0; i < 3; ++i) {
+    v[i] = static_cast<double>(values[points[i]]);
+    for (const Factor* factor : factors)
+      f[i].push_back(static_cast<double>(factor->values[points[i]]));
+  }
   // Nothing where the product is no 64-bit number.
-  const auto times = [](std::span<const int64_t> f, std::span<const int64_t> g) {
-    std::optional<std::vector<int64_t>> product(f.size());
-    for (size_t p = 0; p < f.size(); ++p)
-      if (__builtin_mul_overflow(f[p], g[p], &(*product)[p])) return decltype(product)();
-    return product;
+  const auto formula_of = [&](std::initializer_list<size_t> some) -> std::optional<Expr> {
+    Factor product{Expr(1), std::vector<int64_t>(values.size(), 1)};
+    for (const size_t factor : some)
+      for (size_t p = 0; p < values.size(); ++p)
+        if (__builtin_mul_overflow(
+                product.values[p], factors[factor]->values[p], &product.values[p]))
+          return std::nullopt;
+    if (!as_multiple(product, values, sum)) return std::nullopt;
+    for (const size_t factor : some) product.form = product.form * factors[factor]->form;
+    return as_multiple(product, values, sum);
   };
-  for (size_t a = 0; a < factors.size(); ++a) {
-    for (size_t b = a; b < factors.size(); ++b) {
-      const auto two = times(factors[a]->values, factors[b]->values);
-      if (!two) continue;
-      if (may_fit(factors[a]->values, factors[b]->values)) {
-        const Factor product{factors[a]->form * factors[b]->form, *two};
-        if (std::optional<Expr> formula = as_multiple(product, values, sum)) return formula;
+  const size_t count = factors.size();
+  std::vector<uint8_t> fit(count);
+  for (size_t a = 0; a < count; ++a) {
+    for (size_t b = a; b < count; ++b) {
+      const double p0 = f[0][a] * f[0][b], p1 = f[1][a] * f[1][b], p2 = f[2][a] * f[2][b];
+      if (may_be_multiple(v, p0, p1, p2, sum))
+        if (std::optional<Expr> formula = formula_of({a, b})) return formula;
+      int any = 0;  // without a branch, so that the loop is vectorized
+      for (size_t c = b; c < count; ++c) {
+        fit[c] = may_be_multiple(v, p0 * f[0][c], p1 * f[1][c], p2 * f[2][c], sum);
+        any |= fit[c];
       }
-      for (size_t c = b; c < factors.size(); ++c) {
-        if (!may_fit(*two, factors[c]->values)) continue;
-        const auto three = times(*two, factors[c]->values);
-        if (!three) continue;
-        const Factor product{factors[a]->form * factors[b]->form * factors[c]->form, *three};
-        if (std::optional<Expr> formula = as_multiple(product, values, sum)) return formula;
-      }
+      for (size_t c = b; any != 0 && c < count; ++c)
+        if (fit[c] != 0)
+          if (std::optional<Expr> formula = formula_of({a, b, c})) return formula;
     }
   }
   return std::nullopt;
