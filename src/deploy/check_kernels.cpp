@@ -6,12 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <new>
+#include <numeric>
 
 #include "graph/interpret_elements.h"
 #include "graph/ops/op.h"
@@ -48,8 +50,9 @@ enum class Order : uint8_t { kDrawn, kAscending, kDescending };
 
 enum class CallState : uint8_t { kOpen, kRunning, kRight, kWrong, kNoMemory };
 
-/// Holds the report of a child on one call.
+/// Holds the report of a child on one call, in memory that all children share.
 struct CallReport {
+  std::atomic<int32_t> child = 0;  // number of the child that took the call, from 1; 0: none has
   CallState state = CallState::kOpen;
   char text[kTextBytes] = "";
 };
@@ -567,11 +570,11 @@ void run_call(const KernelCall& call,
   report.state = wrong ? CallState::kWrong : CallState::kRight;
 }
 
-/// A child that runs every `stride`-th call from `first` on that is still open.
+/// Starts child `number`, which takes calls that no child has taken until none is left: some calls
+/// run a hundred times as long as others.
 pid_t start_child(std::span<const KernelCall> calls,
                   CallReport* reports,
-                  size_t first,
-                  size_t stride,
+                  int32_t number,
                   int threads) {
   const pid_t child = fork();
   if (child != 0) return child;
@@ -581,8 +584,11 @@ pid_t start_child(std::span<const KernelCall> calls,
   const ThreadPool pool = make_thread_pool(threads, false);
   BufferPool buffers;
   try {
-    for (size_t i = first; i < calls.size() && pool != nullptr; i += stride)
-      if (reports[i].state == CallState::kOpen) run_call(calls[i], *pool, buffers, i, reports[i]);
+    for (size_t i = 0; i < calls.size() && pool != nullptr; ++i) {
+      int32_t none = 0;
+      if (reports[i].child.compare_exchange_strong(none, number))
+        run_call(calls[i], *pool, buffers, i, reports[i]);
+    }
   } catch (const std::bad_alloc&) {
     _exit(ENOMEM);
   }
@@ -591,13 +597,14 @@ pid_t start_child(std::span<const KernelCall> calls,
 
 /// Waits for a child; returns whether it ended by itself. The call that it ran when it was killed
 /// is wrong, except after SIGKILL, by which a system takes back memory.
-bool wait_for(pid_t child, std::span<CallReport> reports, size_t first, size_t stride) {
+bool wait_for(pid_t child, std::span<CallReport> reports, int32_t number) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
-  for (size_t i = first; i < reports.size(); i += stride) {
-    CallReport& report = reports[i];
+  for (CallReport& report : reports) {
+    if (report.child != number) continue;
+    if (report.state == CallState::kOpen) report.child = 0;  // it died before the call
     if (report.state != CallState::kRunning) continue;
     if (WIFEXITED(status) ? WEXITSTATUS(status) == ENOMEM : WTERMSIG(status) == SIGKILL) {
       report.state = CallState::kNoMemory;
@@ -650,17 +657,16 @@ Result<std::vector<std::optional<std::string>>> find_wrong_kernels(
       "no process could be started to check kernels in; --no-check leaves it out");
   if (!memory.mapped()) return no_process;
   auto* const reports = reinterpret_cast<CallReport*>(memory.data());
-  const size_t stride = std::min(static_cast<size_t>(std::max(jobs, 1)), calls.size());
-  std::vector<size_t> open(stride);
-  for (size_t i = 0; i < stride; ++i) open[i] = i;
-  while (!open.empty()) {
-    std::vector<std::pair<pid_t, size_t>> children;
-    for (const size_t first : open)
-      children.emplace_back(start_child(calls, reports, first, stride, target.threads), first);
-    open.clear();
-    for (const auto& [child, first] : children) {
+  std::vector<int32_t> numbers(std::min(static_cast<size_t>(std::max(jobs, 1)), calls.size()));
+  std::iota(numbers.begin(), numbers.end(), 1);
+  while (!numbers.empty()) {
+    std::vector<std::pair<pid_t, int32_t>> children;
+    for (const int32_t number : numbers)
+      children.emplace_back(start_child(calls, reports, number, target.threads), number);
+    numbers.clear();
+    for (const auto& [child, number] : children) {
       if (child < 0) continue;
-      if (!wait_for(child, {reports, calls.size()}, first, stride)) open.push_back(first);
+      if (!wait_for(child, {reports, calls.size()}, number)) numbers.push_back(number);
     }
   }
   for (size_t i = 0; i < calls.size(); ++i) {
