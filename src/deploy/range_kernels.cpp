@@ -15,6 +15,7 @@
 #include "search/search.h"
 #include "space/carry_over.h"
 #include "space/precision.h"
+#include "support/check.h"
 
 namespace pruner {
 namespace {
@@ -69,6 +70,19 @@ bool fit_all(const PackingFits& fits, const Program& program) {
   for (size_t a = 0; a < program.args.size(); ++a)
     if (!fits(a, program[program.args[a]].pack)) return false;
   return true;
+}
+
+/// Returns how a candidate's program reads its arguments, without making the program.
+std::vector<PackSpec> packing_read(const Space& space, const Candidate& candidate) {
+  const LoopNest nest = make_loop_nest(space, candidate);
+  const Sketch& sketch = space[candidate.sketch];
+  std::vector<PackSpec> packing;
+  for (const StageId arg : sketch.args) {
+    const PackSpec* order = packing_of(nest, arg);
+    packing.push_back(order == nullptr ? PackSpec() : *order);
+    packing.back().transform = sketch.dag[arg].transform;
+  }
+  return packing;
 }
 
 class Chooser {
@@ -287,20 +301,7 @@ class Chooser {
   /// Returns the best by draft of the schedules that read their arguments as `packing` says.
   std::optional<Candidate> schedule_of(const SymbolValues& shape,
                                        const std::vector<PackSpec>& packing) {
-    const Space& space = task_.space_at(shape);
-    const Task& at = task_at(shape);
-    if (!packs(packing)) return default_of(shape);
-    return default_schedule_of(at, space, [&](const Candidate& candidate) {
-      const LoopNest nest = make_loop_nest(space, candidate);
-      const Sketch& sketch = space[candidate.sketch];
-      for (size_t a = 0; a < sketch.args.size(); ++a) {
-        PackSpec spec;
-        if (const PackSpec* order = pruner::packing_of(nest, sketch.args[a])) spec = *order;
-        spec.transform = sketch.dag[sketch.args[a]].transform;
-        if (spec != packing[a]) return false;
-      }
-      return true;
-    });
+    return packs(packing) ? searched(shape, packing) : default_of(shape);
   }
 
   /// Returns the best schedule by draft. Shapes with the same task share one search.
@@ -308,8 +309,45 @@ class Chooser {
     const Task& task = task_at(shape);
     const auto found = defaults_->find(task.key);
     if (found != defaults_->end()) return found->second;
-    return defaults_->emplace(task.key, default_schedule(task, task_.space_at(shape)))
-        .first->second;
+    const std::optional<Candidate> best = searched(shape, {});
+    CHECK(best) << "no legal candidate was drawn for " << task.name;
+    return defaults_->emplace(task.key, *best).first->second;
+  }
+
+  /// Searches by draft among the schedules of a packing (empty: any), and keeps what it finds. The
+  /// search begins with what was found at the nearest shape; the first one is at the last shape.
+  std::optional<Candidate> searched(const SymbolValues& shape,
+                                    const std::vector<PackSpec>& packing) {
+    auto known = std::ranges::find(*searches_, packing, &Searches::packing);
+    if (known == searches_->end()) {
+      searches_->push_back({packing, {}});
+      if (shape != shapes_.back()) (void)searched(shapes_.back(), packing);
+      known = std::ranges::find(*searches_, packing, &Searches::packing);
+    }
+    const Space& space = task_.space_at(shape);
+    DraftSearch search;
+    if (!packing.empty())
+      search.accepts = [&](const Candidate& c) { return packing_read(space, c) == packing; };
+    const auto nearest = std::ranges::min_element(
+        known->best, {}, [&](const auto& found) { return distance(found.first, shape); });
+    if (nearest != known->best.end()) {
+      for (const Candidate& good : nearest->second) {
+        auto like = nearest_like(task_.space_at(nearest->first), good, space);
+        if (like && (packing.empty() || search.accepts(*like)))
+          search.near.push_back(*std::move(like));
+      }
+    }
+    std::vector<Candidate> best = best_by_draft(task_at(shape), space, search);
+    if (best.empty()) return std::nullopt;
+    return known->best.insert_or_assign(shape, std::move(best)).first->second.front();
+  }
+
+  /// How far apart two shapes are: the sum of the logarithms of their extents' ratios.
+  static double distance(const SymbolValues& a, const SymbolValues& b) {
+    double sum = 0;
+    for (size_t s = 0; s < a.size(); ++s)
+      sum += std::abs(std::log(static_cast<double>(a[s]) / static_cast<double>(b[s])));
+    return sum;
   }
 
   const Task& task_at(const SymbolValues& shape) {
@@ -367,12 +405,9 @@ class Chooser {
     for (const SymbolValues& other : shapes_) {
       const Times& there = times(o, other);
       if (!there.measured || there.drafted == kNever) continue;
-      double distance = 0;
-      for (size_t s = 0; s < shape.size(); ++s)
-        distance +=
-            std::abs(std::log(static_cast<double>(shape[s]) / static_cast<double>(other[s])));
-      if (distance >= nearest) continue;
-      nearest = distance;
+      const double apart = distance(shape, other);
+      if (apart >= nearest) continue;
+      nearest = apart;
       error = *there.measured / there.drafted;
     }
     if (!error && options_[o].like) return error_near(*options_[o].like, shape);
@@ -556,6 +591,7 @@ class Chooser {
       chooser.packing_ = packing;
       chooser.contenders_ = contenders_;
       chooser.defaults_ = defaults_;
+      chooser.searches_ = searches_;
       for (const Option& option : options_) chooser.add(option.origin, option.candidate);
       TRY_ASSIGN(std::vector<RangeKernel> more, chooser.run());
       std::ranges::move(more, std::back_inserter(kernels));
@@ -598,6 +634,12 @@ class Chooser {
   // Default schedules by the task's key; choosers of parts of the range share the map.
   std::shared_ptr<std::map<std::string, Candidate>> defaults_ =
       std::make_shared<std::map<std::string, Candidate>>();
+  /// The best schedules by draft among those of a packing, by shape.
+  struct Searches {
+    std::vector<PackSpec> packing;
+    std::map<SymbolValues, std::vector<Candidate>> best;
+  };
+  std::shared_ptr<std::vector<Searches>> searches_ = std::make_shared<std::vector<Searches>>();
   std::map<std::pair<size_t, SymbolValues>, Times> times_known_;  // keys: option and shape
   std::map<SymbolValues, std::vector<double>> estimates_;         // seconds of all options so far
   std::vector<SymbolBox> uncovered_;
@@ -680,24 +722,27 @@ Result<RangeKernel> shape_kernel(TaskRange& task,
                                  const std::string& name,
                                  std::optional<Candidate> found) {
   const Space& space = task.space_at(shape);
-  std::optional<Program> program;
   const auto accepts = [&](const Candidate& candidate) {
-    Result<Program> made = lower(space, candidate, name);
-    if (!made.ok() || !fit_all(fits, *made)) return false;
-    program = *std::move(made);
+    const std::vector<PackSpec> packing = packing_read(space, candidate);
+    for (size_t a = 0; a < packing.size(); ++a)
+      if (!fits(a, packing[a])) return false;
     return true;
   };
   const Task at = task.task_at(shape);
   if (found) store_in_caches(space[found->sketch], *found);
   if (!found || !accepts(*found)) found = default_schedule(at, space);
   if (!accepts(*found)) found = default_schedule_of(at, space, accepts);
-  if (!found || !accepts(*found))
+  const auto error = [&] {
     return Error("no schedule at ",
                  print(task.symbols(), shape),
                  " reads its weights as those of other shapes do");
+  };
+  if (!found) return error();
+  TRY_ASSIGN(Program program, lower(space, *found, name));
+  if (!fit_all(fits, program)) return error();
   const Sketch& sketch = space[found->sketch];
   return RangeKernel{
-      *std::move(program), {{shape, shape}}, sketch.name, std::string(precision_of(sketch))};
+      std::move(program), {{shape, shape}}, sketch.name, std::string(precision_of(sketch))};
 }
 
 Result<RangeKernel> plain_kernel(const TaskRange& task,

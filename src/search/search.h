@@ -2,6 +2,7 @@
 // batches of a tuning round. One seed and the same measured times give one sequence.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,19 @@ Candidate default_schedule(const Task& task, const Space& space);
 std::optional<Candidate> default_schedule_of(const Task& task,
                                              const Space& space,
                                              const std::function<bool(const Candidate&)>& accepts);
+
+/// `DraftSearch` says which candidates best_by_draft() looks for.
+struct DraftSearch {
+  std::function<bool(const Candidate&)> accepts = {};  // whether a candidate is wanted; empty: all
+  // Candidates of the space that are good, found at other extents of the same operator. The search
+  // begins with these, and ends after a sixth of the scores.
+  std::vector<Candidate> near = {};
+};
+/// Returns the task's best candidates by draft score, the best first, and at most 32: the first is
+/// default_schedule() if all are wanted.
+std::vector<Candidate> best_by_draft(const Task& task,
+                                     const Space& space,
+                                     const DraftSearch& search);
 
 /// A search's constants; the defaults are the Latent Schedule Explorer's, the reference's where it
 /// has them. A policy has its own (SearchPolicy::options).

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "analysis/draft.h"
+#include "space/carry_over.h"
 #include "tensor/operators.h"
 
 namespace pruner {
@@ -40,6 +42,41 @@ TEST(DefaultSchedule, DraftsNoSlowerThanRandomOnes) {
     const float score = draft->predict(task, space, {&chosen, 1})[0];
     for (const float other : draft->predict(task, space, random)) EXPECT_GE(score, other) << text;
   }
+}
+
+// A range of shapes has a search at each of a dozen shapes; all but one begin at a shape nearby.
+TEST(BestByDraft, FindsAsGoodOnesFromThoseOfAnotherShape) {
+  const std::pair<const char*, const char*> neighbours[] = {
+      {"matmul 512 768 768", "matmul 300 768 768"},
+      {"matmul 64 768 3072", "matmul 13 768 3072"},
+      {"conv2d 4 64 56 56 64 3 3 padding=1", "conv2d 1 64 56 56 64 3 3 padding=1"}};
+  for (const auto& [text, other] : neighbours) {
+    const Task from = operator_task(text), to = operator_task(other);
+    const Space from_space = make_space(from), space = make_space(to);
+    DraftSearch search;
+    for (const Candidate& good : best_by_draft(from, from_space, {}))
+      if (const auto like = nearest_like(from_space, good, space)) search.near.push_back(*like);
+    ASSERT_FALSE(search.near.empty()) << other;
+    const std::vector<Candidate> near = best_by_draft(to, space, search);
+    EXPECT_LE(near.size(), 32u);
+    const auto seconds = [&](const Candidate& c) {
+      return draft_latency_s(make_loop_nest(space, c), space.target);
+    };
+    EXPECT_TRUE(std::ranges::is_sorted(near, {}, seconds)) << other;
+    EXPECT_LE(seconds(near.front()), 1.15 * seconds(default_schedule(to, space))) << other;
+  }
+}
+
+TEST(BestByDraft, GivesOnlyWhatIsAccepted) {
+  const Task task = operator_task("matmul 512 512 512");
+  const Space space = make_space(task);
+  const SketchId sketch = default_schedule(task, space).sketch;
+  const auto is_other = [&](const Candidate& c) { return c.sketch != sketch; };
+  const std::vector<Candidate> others = best_by_draft(task, space, {is_other, {}});
+  EXPECT_FALSE(others.empty());
+  EXPECT_TRUE(std::ranges::all_of(others, is_other));
+  EXPECT_EQ(default_schedule_of(task, space, is_other), others.front());
+  EXPECT_TRUE(best_by_draft(task, space, {[](const Candidate&) { return false; }, {}}).empty());
 }
 
 TEST(SampleLegal, GivesDistinctLegalCandidatesAndEndsInSmallSpaces) {
