@@ -175,7 +175,10 @@ TEST_P(Mends, WhatIsWrongWithoutOneIsFoundWhenItIsCompiled) {
           << "it names the kernel";
       return;
     }
-    EXPECT_GT(built->replaced_kernels, 0);
+    // Kernels for a range may be made anew from more shapes instead.
+    if (GetParam().symbols.empty()) {
+      EXPECT_GT(built->replaced_kernels, 0);
+    }
   }
   const Result<Agreement> found = verify();
   ASSERT_TRUE(found.ok()) << found.error().message();
