@@ -163,7 +163,7 @@ static bool may_be_multiple(
   const double scale =
       kNear * (std::abs(v[2]) + std::abs(v[0])) * (std::abs(f0) + std::abs(f1) + std::abs(f2));
   if (sum) return std::abs((v[1] - v[0]) * (f2 - f0) - (v[2] - v[0]) * (f1 - f0)) <= scale;
-  return (std::abs(v[0] * f1 - v[1] * f0) <= scale) & (std::abs(v[0] * f2 - v[2] * f0) <= scale);
+  return std::max(std::abs(v[0] * f1 - v[1] * f0), std::abs(v[0] * f2 - v[2] * f0)) <= scale;
 }
 
 template <typename Round>
