@@ -226,7 +226,9 @@ Result<ModuleKernel> ModuleKernels::finish(const Network& network,
           continue;
         return Error("the kernel packs its constant \"",
                      partition[id].name,
-                     "\", of which every shape uses another part");
+                     "\", of which every shape uses another part; a module for one shape (--dim ",
+                     print(network.network->symbols, range.box.max),
+                     ") packs its own");
       }
       buffer.box_of = is_in(Mend::kBoxesOfConstants) ? partition[id].shape : buffer.shape;
     }

@@ -563,7 +563,15 @@ class Ranges {
   Result<Unit> none_varies(const Varying& varying, std::string_view where) {
     varying_.insert(varying.begin(), varying.end());
     if (varying.empty()) return Unit{};
-    return Error("the constant \"", varying[0].first, "\" has other values ", where);
+    return Error("the constant \"",
+                 varying[0].first,
+                 "\" has other values ",
+                 where,
+                 ", which no formula gives; a module for one shape (--dim ",
+                 symbols_.front().name,
+                 "=",
+                 symbols_.front().max,
+                 ") has its own");
   }
 
   /// The first shape at which the range is not what is imported there; empty: there is none.
