@@ -1,0 +1,57 @@
+// Builds a network's modules by several choices of schedules, times the modules in turns, and keeps
+// the fastest. A schedule that is the fastest of its task alone need not be the fastest in the
+// network: there its inputs lie in the caches or not, and its stores push others out.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "deploy/module.h"
+
+namespace pruner {
+
+/// A choice of schedules with a name, such as "untuned".
+struct NamedChoice {
+  std::string name;
+  ScheduleChoice choice;
+};
+
+/// How many times as fast one module is as another: the median over the turns of a race, and the
+/// bounds of its 95 % confidence interval.
+struct Speedup {
+  double median = 1, low = 1, high = 1;
+};
+
+/// A task that does not take the schedule of the first choice.
+struct TakenOver {
+  std::string task, choice;  // names
+};
+
+struct NetworkRace {
+  std::string fastest;  // name of the choice whose module is kept; "mixed": see taken_over
+  double ms = 0;        // the kept module's median time over the turns, all phases together
+  double last_ms = 0;   // the same of the module of the last choice
+  Speedup over_last;    // the kept module beside that one; all are 1 if it is that one
+  std::vector<TakenOver> taken_over = {};  // if the mixed module is kept
+};
+
+/// Returns the median of the ratios, at least one, and the bounds of its confidence interval, which
+/// are two of the ratios (the sign test's).
+Speedup speedup_of(std::vector<double> ratios);
+
+/// Builds a module for each choice. Times the kernels of all modules in turns, and builds another
+/// module, in which each task has the schedule of the choice that its kernels are fastest with in
+/// the network; a choice other than the first has to be 2 % faster. Then races all modules, and
+/// moves the fastest to `path`: so it is no slower than the module of the last choice, as far as
+/// the race can tell. A network that takes half a second or more has a module of the first and one
+/// of the last choice, and no mixed one. Errors: those of build_module() for the first choice (a
+/// choice behind it whose module fails is left out), and those of a run. The phases have one shape
+/// each.
+Result<NetworkRace> build_fastest(std::span<const Phase> phases,
+                                  const Target& target,
+                                  std::span<const NamedChoice> choices,
+                                  const ModuleOptions& options,
+                                  const std::string& path);
+
+}  // namespace pruner
