@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import weakref
 from dataclasses import dataclass, field
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from pruner import _program, training
 from pruner.module import Module
@@ -66,17 +66,24 @@ class Result:
     """The result of a tuning: the numbers of the run, and the files in its work dir.
 
     work_dir: the folder of the records and the module.
+    latency_ms: the median time of the module in ms, from the race with the untuned module that ends
+        the tuning. An estimate (see Point) if there was no race: for an operator, a range of shapes,
+        or after Ctrl-C. None: a task has no program that works.
     trials, seconds: the number of trials, and the time that the tuning took.
     tasks: the tasks of the network.
     interrupted: whether Ctrl-C ended the search.
+    speedup, speedup_interval: how many times as fast as the untuned module of the same version the
+        module is, by the race, and the bounds of the 95 % confidence interval. None: no race.
     """
 
     work_dir: str
-    latency_ms: Optional[float]  # estimate, see Point; None: a task has no program that works
+    latency_ms: Optional[float]
     trials: int
     seconds: float
     tasks: List[Task] = field(repr=False)
     interrupted: bool = False
+    speedup: Optional[float] = None
+    speedup_interval: Optional[Tuple[float, float]] = None
 
     @property
     def curve(self) -> List[Point]:
@@ -122,9 +129,17 @@ class Result:
             for t in self.tasks
         )
         return (
-            f"<p>{_number(self.latency_ms)} ms estimated after {self.trials} trials, "
+            f"<p>{self._headline()} after {self.trials} trials, "
             f"{self.seconds:.0f} s</p>{drawn}<table><tr><th>task</th><th>calls</th><th>ms</th>"
             f"<th>GFLOP/s</th><th>trials</th></tr>{rows}</table>"
+        )
+
+    def _headline(self) -> str:
+        if self.speedup is None:
+            return f"{_number(self.latency_ms)} ms estimated"
+        low, high = self.speedup_interval
+        return (
+            f"{_number(self.latency_ms)} ms, {self.speedup:.2f} x as fast as untuned ({low:.2f} to {high:.2f} x),"
         )
 
 
@@ -286,8 +301,17 @@ def tune(
         Task(t["name"], t["weight"], t.get("latency_ms"), t.get("gflops"), t["trials"], t["failed"])
         for t in said["tasks"]
     ]
-    latency = said.get("estimated_total_latency_ms")
-    return Result(folder, latency, said["trials"], said["used_s"], tasks, interrupted)
+    race = said.get("race")
+    return Result(
+        folder,
+        race["ms"] if race else said.get("estimated_total_latency_ms"),
+        said["trials"],
+        said["used_s"],
+        tasks,
+        interrupted,
+        race["speedup"] if race else None,
+        (race["speedup_low"], race["speedup_high"]) if race else None,
+    )
 
 
 def compile(

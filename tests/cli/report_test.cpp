@@ -74,7 +74,16 @@ TEST_F(Reports, TuneWritesDownTheNetworksTimeAndDrawsItsCurve) {
   EXPECT_NE(run.out.find("\n('net', [(2, 4, 16, 16)])\nMean inference time (std dev): "),
             std::string::npos)
       << run.out;
+  EXPECT_TRUE(std::regex_search(run.out,
+                                std::regex("\nIn turns: \\S+ ms, the untuned module \\S+ ms\n"
+                                           "[^]*\nResult: [^\n]*untuned module")))
+      << run.out;
+  EXPECT_NE(run.out.find("\nEstimate: "), std::string::npos) << run.out;
   const Json more = run_json("out")["more"];
+  EXPECT_LE(more["race"]["ms"].get<double>(), more["race"]["untuned_ms"].get<double>());
+  EXPECT_LE(more["race"]["speedup_low"].get<double>(), more["race"]["speedup"].get<double>());
+  EXPECT_NE(read_file(dir + "/out/report.html")->find("untuned module, measured"),
+            std::string::npos);
   EXPECT_EQ(more["mode"], "draft-only");
   EXPECT_EQ(more["inputs"], Json({{2, 4, 16, 16}}));
   EXPECT_GT(more["end_to_end_ms"].get<double>(), 0);

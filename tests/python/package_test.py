@@ -207,6 +207,10 @@ class Tune(Scratch):
         self.assertGreaterEqual(result.trials, 20)
         self.assertEqual([task.name for task in result.tasks], [MATMUL])
         self.assertFalse(result.interrupted)
+        self.assertGreater(result.latency_ms, 0)
+        low, high = result.speedup_interval
+        self.assertTrue(low <= result.speedup <= high)
+        self.assertIn("as fast as untuned", result._repr_html_())
         self.assertEqual(rounds[-1].task, MATMUL)
         self.assertEqual(rounds[-1].all_trials, 20)
         self.assertEqual(result.curve[-1].trials, rounds[-1].trials)
@@ -227,6 +231,7 @@ class Tune(Scratch):
             op=MATMUL, n_trials=100000, work_dir=self.folder, callback=interrupt, mode="draft-only"
         )
         self.assertTrue(result.interrupted)
+        self.assertIsNone(result.speedup)
         self.assertGreaterEqual(result.trials, 20)
         np.testing.assert_allclose(result.module(self.a, self.b)[0], self.c, atol=1e-4)
 

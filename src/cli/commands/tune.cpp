@@ -16,6 +16,7 @@
 #include "cli/search_options.h"
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
+#include "deploy/network_race.h"
 #include "deploy/range_trials.h"
 #include "report/finished_runs.h"
 #include "report/html/run_page.h"
@@ -27,6 +28,8 @@
 #include "search/search.h"
 #include "support/file.h"
 #include "support/log.h"
+#include "transfer/nearest.h"
+#include "transfer/shipped.h"
 #include "tune/recorded.h"
 #include "tune/session.h"
 
@@ -118,6 +121,67 @@ std::string tell_precision(SourceOptions what, const Source& source, const Targe
       "In bfloat16 it would take about {:.0f} % of that time (by the draft): "
       "--precision bf16\n",
       100 * share);
+}
+
+// Chooses each task's second fastest trial, if it is nearly as fast as the fastest: in the network
+// it may be the faster one.
+ScheduleChoice runner_up(const Tuner& tuner) {
+  constexpr double kNearly = 1.1;
+  return [&tuner](const Task& task, const Space&) -> std::optional<Candidate> {
+    for (const TunedTask& tuned : tuner.tasks()) {
+      const std::vector<Trial> best = tuned.history.best(2);
+      if (tuned.task->task.key != task.key || best.empty()) continue;
+      const bool near = best.back().cost_s <= kNearly * best.front().cost_s;
+      return (near ? best.back() : best.front()).candidate;
+    }
+    return std::nullopt;
+  };
+}
+
+// Chooses as `pruner compile` without records does.
+ScheduleChoice untuned(const Target& target) {
+  return [nearest = std::make_shared<const NearestSchedules>(shipped_records(target))](
+             const Task& task, const Space& space) -> std::optional<Candidate> {
+    std::optional<NearestSchedules::Found> found = nearest->find(task, space);
+    return found ? std::optional(std::move(found->candidate)) : std::nullopt;
+  };
+}
+
+// "1.39 x as fast as the untuned module (1.35 to 1.43 x)", or that there is no difference.
+std::string print_speedup(const NetworkRace& race) {
+  const Speedup& over = race.over_last;
+  if (race.fastest == "untuned") return "the untuned module, which no tuned one was faster than";
+  const std::string band = fmt::format("({:.2f} to {:.2f} x)", over.low, over.high);
+  if (over.low <= 1) return "no difference from the untuned module that this run can show " + band;
+  return fmt::format("{:.2f} x as fast as the untuned module {}", over.median, band);
+}
+
+// Says how the module did beside the untuned one, and which tasks do not have their fastest trial.
+std::string print_race(const NetworkRace& race) {
+  std::string text =
+      fmt::format("In turns: {:.3g} ms, the untuned module {:.3g} ms\n", race.ms, race.last_ms);
+  if (race.fastest == "runner-up")
+    text += "The network is fastest with the second fastest trial of each task\n";
+  if (!race.taken_over.empty()) {
+    text += "Faster in the network than the fastest trial:";
+    for (const TakenOver& task : race.taken_over)
+      text += fmt::format("\n  {}: the {} schedule", task.task, task.choice);
+    text += "\n";
+  }
+  return text;
+}
+
+Json race_json(const NetworkRace& race) {
+  Json taken_over = Json::array();
+  for (const TakenOver& task : race.taken_over)
+    taken_over.push_back({{"task", task.task}, {"schedule", task.choice}});
+  return {{"fastest", race.fastest},
+          {"ms", race.ms},
+          {"untuned_ms", race.last_ms},
+          {"speedup", race.over_last.median},
+          {"speedup_low", race.over_last.low},
+          {"speedup_high", race.over_last.high},
+          {"taken_over", std::move(taken_over)}};
 }
 
 // Returns the existing files among those that a run leaves in its folder.
@@ -252,10 +316,12 @@ struct Tune {
     }
   }
 
-  /// Builds and times the module: in results.tsv, run.json, `summary`, and as printed.
+  /// Builds the module, and times it: in results.tsv, run.json, `summary`, and as printed. `race`
+  /// is left empty if the module was not raced: it is for a range of shapes, or there is no task.
   Result<std::string> make_module(const Finished& run,
                                   const std::string& path,
-                                  Json& summary) const {
+                                  Json& summary,
+                                  std::optional<NetworkRace>& race) const {
     Session& session = run.session;
     run.watch.phase("build", "building " + path);
     ModuleOptions options{measure.jobs, "", run.mode.search.forms};
@@ -263,7 +329,18 @@ struct Tune {
     const ScheduleChoice choice = schedule_choice(session.tuner());
     TRY_ASSIGN(const RecordedSchedules times, shape_times(run, choice, options));
     options.times = schedule_times(times);
-    TRY(build_module(run.source.phases, run.target, choice, options, path));
+    const bool of_ranges = std::ranges::any_of(
+        run.source.phases, [](const Phase& phase) { return phase.ranges != nullptr; });
+    if (of_ranges || run.source.tasks.empty()) {
+      TRY(build_module(run.source.phases, run.target, choice, options, path));
+    } else {
+      const NamedChoice choices[] = {{"tuned", choice},
+                                     {"runner-up", runner_up(session.tuner())},
+                                     {"untuned", untuned(run.target)}};
+      TRY_ASSIGN(race, build_fastest(run.source.phases, run.target, choices, options, path));
+      TRY(session.note({{"race", race_json(*race)}}));
+      summary["race"] = race_json(*race);
+    }
     run.watch.phase("time", "timing " + path);
     TRY_ASSIGN(LoadedModule module, load_module(path, run.target.threads));
     TRY_ASSIGN(const BenchResult time, module.bench(seeded_inputs(module.inputs(), 0), {}));
@@ -282,7 +359,7 @@ struct Tune {
                     {"median_ms", time.median_ms}});
     std::optional<double> estimated_ms = session.tuner().total_latency_s();
     if (estimated_ms) *estimated_ms *= 1e3;
-    return fmt::format("{}\nMean inference time (std dev): {:.2f} ms ({:.2f} ms)\n{}{}",
+    return fmt::format("{}\nMean inference time (std dev): {:.2f} ms ({:.2f} ms)\n{}{}{}",
                        print_network(run.source.name, input_shapes(run.source.partition())),
                        time.mean_ms,
                        time.std_ms,
@@ -290,20 +367,23 @@ struct Tune {
                        run.source.phases.front().ranges != nullptr
                            ? fmt::format("That is at {}\n", print_greatest(module.symbols()))
                            : explain_estimate(estimated_ms, time.mean_ms, time.std_ms, time.busy),
+                       race ? print_race(*race) : "",
                        tell_precision(what, run.source, run.target));
   }
 
   /// Says how good the result is, what was written, and what to do next.
   Result<std::string> closing(const Finished& run,
                               const std::string& module,
+                              const std::optional<NetworkRace>& race,
                               const Invocation& call) const {
     const WorkDir& dir = run.session.dir();
     const Tuner& tuner = run.session.tuner();
     std::string text;
+    if (race) text += fmt::format("Result: {:.3g} ms, {}\n", race->ms, print_speedup(*race));
     if (tuner.total_latency_s() && !run.source.tasks.empty()) {
       TRY_ASSIGN(const TuningCurve curve, read_latency_curve(dir.curve()));
       if (const std::optional<TuneOutcome> outcome = tune_outcome(tuner, curve))
-        text += "Result: " + print(*outcome) + "\n";
+        text += (race ? "Estimate: " : "Result: ") + print(*outcome) + "\n";
     }
     text += fmt::format("Written: {}\n", fmt::join(written(dir, module), ", "));
     if (run.end == TuneEnd::kInterrupted) return text + "Next: the same command goes on\n";
@@ -346,14 +426,15 @@ struct Tune {
     }
     TRY(draw_curve(session.dir(), run.source.name, run.mode.name));
     const std::string module = module_of(run);
+    std::optional<NetworkRace> race;
     if (!module.empty()) {
-      TRY_ASSIGN(const std::string text, make_module(run, module, summary));
+      TRY_ASSIGN(const std::string text, make_module(run, module, summary, race));
       run.watch.pause();
       if (!run.watch.json()) fmt::print("{}", text);
     }
     if (!nothing) TRY(write_page(session.dir(), measure.jobs));
     if (!run.watch.json()) {
-      TRY_ASSIGN(const std::string text, closing(run, module, call));
+      TRY_ASSIGN(const std::string text, closing(run, module, race, call));
       fmt::print("{}", text);
     }
     TRY(run.watch.done(summary));

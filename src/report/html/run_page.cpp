@@ -42,6 +42,13 @@ Verdict verdict_of(const RunFolder& run, const std::vector<Peer>& peers) {
                   .tasks = static_cast<int64_t>(run.tasks.size()),
                   .spent_s = manifest.spent_s,
                   .others_share = number_of(manifest.more, "others_share").value_or(0)};
+  if (const Result<Json> race = json_get<Json>(manifest.more, "race"); race.ok()) {
+    verdict.raced_untuned_s = seconds_of(*race, "untuned_ms");
+    verdict.raced_s = seconds_of(*race, "ms");
+    verdict.speedup = number_of(*race, "speedup").value_or(1);
+    verdict.speedup_low = number_of(*race, "speedup_low").value_or(1);
+    verdict.speedup_high = number_of(*race, "speedup_high").value_or(1);
+  }
   for (const TaskFacts& task : run.tasks) {
     verdict.trials += task.trials;
     verdict.tasks_without_time += !task.best_s;
