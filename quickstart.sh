@@ -12,5 +12,4 @@ cmake --build build/release --target pruner -j "$(nproc)"
 
 pruner=build/release/pruner
 "$pruner" tune --network resnet_50 --budget "${BUDGET:-3m}" --work-dir out
-"$pruner" compile --network resnet_50 --records out/records.json -o out/resnet_50.so
 "$pruner" bench --module out/resnet_50.so

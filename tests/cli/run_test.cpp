@@ -73,7 +73,7 @@ TEST_F(UnusualNetwork, WithoutATaskIsCompiled) {
   const Json summary = *parse_json(tuned({"--json"}));
   EXPECT_EQ(summary["tasks"], Json::array());
   EXPECT_EQ(summary["module"], work_dir + "/flat.so");
-  // quickstart.sh compiles in the same way: the run's records are of no use, and no error.
+  // A script may compile from the records of any run: here they are of no use, and no error.
   out({"compile", path, "--records", work_dir + "/records.json", "-o", dir + "/flat.so"});
   for (const auto& [command, doing] :
        {std::pair<std::vector<std::string>, std::string>{
