@@ -100,12 +100,8 @@ bool reads_packed_alike(const Partition& partition,
                         Weights& weights) {
   const std::vector<StageId> stages = nest.dag->inputs();
   CHECK(stages.size() == group.inputs.size()) << group.name;
-  for (size_t i = 0; i < stages.size(); ++i) {
-    const PackSpec* packing = packing_of(nest, stages[i]);
-    PackSpec spec = packing == nullptr ? PackSpec() : *packing;
-    spec.transform = (*nest.dag)[stages[i]].transform;
-    if (!packs_as_before(partition, group, i, spec, weights)) return false;
-  }
+  for (size_t i = 0; i < stages.size(); ++i)
+    if (!packs_as_before(partition, group, i, stored_form(nest, stages[i]), weights)) return false;
   return true;
 }
 

@@ -75,13 +75,8 @@ bool fit_all(const PackingFits& fits, const Program& program) {
 /// Returns how a candidate's program reads its arguments, without making the program.
 std::vector<PackSpec> packing_read(const Space& space, const Candidate& candidate) {
   const LoopNest nest = make_loop_nest(space, candidate);
-  const Sketch& sketch = space[candidate.sketch];
   std::vector<PackSpec> packing;
-  for (const StageId arg : sketch.args) {
-    const PackSpec* order = packing_of(nest, arg);
-    packing.push_back(order == nullptr ? PackSpec() : *order);
-    packing.back().transform = sketch.dag[arg].transform;
-  }
+  for (const StageId arg : space[candidate.sketch].args) packing.push_back(stored_form(nest, arg));
   return packing;
 }
 
@@ -144,7 +139,9 @@ class Chooser {
         add(shape, *best);
         if (options_.size() > before) add_siblings(before);
       }
-      add(shape, default_of(shape));
+      const std::optional<Candidate> best = schedule_of(shape, {});
+      CHECK(best) << "no legal candidate was drawn for " << task_at(shape).name;
+      add(shape, *best);
     }
     if (packing_) add_others_of(*packing_);
   }
@@ -182,6 +179,17 @@ class Chooser {
   void note_contenders(std::vector<ShapeTrials>& contenders) { contenders_ = &contenders; }
 
  private:
+  /// Holds the best schedules by draft of the task at a shape, found among those of a packing.
+  struct Found {
+    std::string key;  // the key of the task
+    SymbolValues shape;
+    std::vector<Candidate> best;  // empty: none has the packing
+  };
+  struct Searches {
+    std::vector<PackSpec> packing;
+    std::vector<Found> found;
+  };
+
   /// Returns the schedule that is known to be good at a shape; nullopt if none is.
   std::optional<Candidate> chosen_at(const SymbolValues& shape) {
     if (!choice_) return std::nullopt;
@@ -298,48 +306,40 @@ class Chooser {
     return std::ranges::any_of(packing, [](const PackSpec& p) { return !p.identity(); });
   }
 
-  /// Returns the best by draft of the schedules that read their arguments as `packing` says.
+  /// Returns the best by draft of the schedules that read their arguments as `packing` says (empty:
+  /// in any way). Shapes with the same task share one search. It begins with what was found at the
+  /// nearest shape; the first search is at the last shape.
   std::optional<Candidate> schedule_of(const SymbolValues& shape,
                                        const std::vector<PackSpec>& packing) {
-    return packs(packing) ? searched(shape, packing) : default_of(shape);
-  }
-
-  /// Returns the best schedule by draft. Shapes with the same task share one search.
-  const Candidate& default_of(const SymbolValues& shape) {
-    const Task& task = task_at(shape);
-    const auto found = defaults_->find(task.key);
-    if (found != defaults_->end()) return found->second;
-    const std::optional<Candidate> best = searched(shape, {});
-    CHECK(best) << "no legal candidate was drawn for " << task.name;
-    return defaults_->emplace(task.key, *best).first->second;
-  }
-
-  /// Searches by draft among the schedules of a packing (empty: any), and keeps what it finds. The
-  /// search begins with what was found at the nearest shape; the first one is at the last shape.
-  std::optional<Candidate> searched(const SymbolValues& shape,
-                                    const std::vector<PackSpec>& packing) {
     auto known = std::ranges::find(*searches_, packing, &Searches::packing);
     if (known == searches_->end()) {
       searches_->push_back({packing, {}});
-      if (shape != shapes_.back()) (void)searched(shapes_.back(), packing);
+      if (shape != shapes_.back()) (void)schedule_of(shapes_.back(), packing);
       known = std::ranges::find(*searches_, packing, &Searches::packing);
     }
+    const Task& task = task_at(shape);
+    auto found = std::ranges::find(known->found, task.key, &Found::key);
+    if (found == known->found.end())
+      found = known->found.insert(found, {task.key, shape, search(shape, *known)});
+    return found->best.empty() ? std::nullopt : std::optional(found->best.front());
+  }
+
+  std::vector<Candidate> search(const SymbolValues& shape, const Searches& known) {
     const Space& space = task_.space_at(shape);
     DraftSearch search;
-    if (!packing.empty())
-      search.accepts = [&](const Candidate& c) { return packing_read(space, c) == packing; };
-    const auto nearest = std::ranges::min_element(
-        known->best, {}, [&](const auto& found) { return distance(found.first, shape); });
-    if (nearest != known->best.end()) {
-      for (const Candidate& good : nearest->second) {
-        auto like = nearest_like(task_.space_at(nearest->first), good, space);
-        if (like && (packing.empty() || search.accepts(*like)))
+    if (!known.packing.empty())
+      search.accepts = [&](const Candidate& c) { return packing_read(space, c) == known.packing; };
+    const auto nearest = std::ranges::min_element(known.found, {}, [&](const Found& found) {
+      return found.best.empty() ? kNever : distance(found.shape, shape);
+    });
+    if (nearest != known.found.end()) {
+      for (const Candidate& good : nearest->best) {
+        auto like = nearest_like(task_.space_at(nearest->shape), good, space);
+        if (like && (!search.accepts || search.accepts(*like)))
           search.near.push_back(*std::move(like));
       }
     }
-    std::vector<Candidate> best = best_by_draft(task_at(shape), space, search);
-    if (best.empty()) return std::nullopt;
-    return known->best.insert_or_assign(shape, std::move(best)).first->second.front();
+    return best_by_draft(task_at(shape), space, search);
   }
 
   /// How far apart two shapes are: the sum of the logarithms of their extents' ratios.
@@ -590,7 +590,6 @@ class Chooser {
       Chooser chooser(task_, choice_, times_, as_others, name_, part);
       chooser.packing_ = packing;
       chooser.contenders_ = contenders_;
-      chooser.defaults_ = defaults_;
       chooser.searches_ = searches_;
       for (const Option& option : options_) chooser.add(option.origin, option.candidate);
       TRY_ASSIGN(std::vector<RangeKernel> more, chooser.run());
@@ -631,14 +630,7 @@ class Chooser {
   std::optional<std::vector<PackSpec>> packing_;  // required packing; nullopt: any
   std::vector<Option> options_;
   std::map<SymbolValues, Task> tasks_;
-  // Default schedules by the task's key; choosers of parts of the range share the map.
-  std::shared_ptr<std::map<std::string, Candidate>> defaults_ =
-      std::make_shared<std::map<std::string, Candidate>>();
-  /// The best schedules by draft among those of a packing, by shape.
-  struct Searches {
-    std::vector<PackSpec> packing;
-    std::map<SymbolValues, std::vector<Candidate>> best;
-  };
+  // Choosers of parts of the range share the searches.
   std::shared_ptr<std::vector<Searches>> searches_ = std::make_shared<std::vector<Searches>>();
   std::map<std::pair<size_t, SymbolValues>, Times> times_known_;  // keys: option and shape
   std::map<SymbolValues, std::vector<double>> estimates_;         // seconds of all options so far

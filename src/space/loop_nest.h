@@ -78,6 +78,8 @@ struct LoopNest {
 
 /// Returns how an operand is packed; null if it is not.
 const PackSpec* packing_of(const LoopNest& nest, StageId operand);
+/// Returns how an argument of the nest's program is stored: transformed, packed, both or neither.
+PackSpec stored_form(const LoopNest& nest, StageId argument);
 
 std::string print(const LoopNest& nest);
 

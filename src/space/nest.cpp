@@ -291,6 +291,13 @@ const PackSpec* packing_of(const LoopNest& nest, StageId operand) {
   return found == nest.packed.end() ? nullptr : &found->spec;
 }
 
+PackSpec stored_form(const LoopNest& nest, StageId argument) {
+  const PackSpec* packing = packing_of(nest, argument);
+  PackSpec form = packing == nullptr ? PackSpec() : *packing;
+  form.transform = (*nest.dag)[argument].transform;
+  return form;
+}
+
 const NestStage& LoopNest::of(StageId id) const {
   for (const NestStage& stage : stages) {
     if (stage.stage == id) return stage;
