@@ -1,7 +1,6 @@
 #include "tensor/formula.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -122,37 +121,13 @@ std::optional<Expr> FormulaFinder::as_multiple(const Factor& factor,
   return factor.form * Expr(a) + Expr(b);
 }
 
-// a * rounded, and + b in a `sum`, of a quotient that is rounded up or down. Where the divisor is
-// as small as a stride, what is rounded may have a constant beside it.
-std::optional<Expr> FormulaFinder::as_quotient(std::span<const int64_t> values, bool sum) {
-  std::optional<Expr> formula;
-  for (int64_t d = 2; d <= kMostDivisor; ++d) {
-    const auto rounded = [&](int64_t c) {
-      return as_rounded(values, sum, d <= kMostStride, [&](auto v) {
-        return floor_div(std::move(v) + decltype(v)(c), d);
-      });
-    };
-    if ((formula = rounded(d - 1)) || (formula = rounded(0))) return formula;
-    for (int64_t c = 1; d <= kMostStride && c < d - 1; ++c)
-      if ((formula = rounded(c))) return formula;
-  }
-  return std::nullopt;
-}
-
-std::optional<Expr> FormulaFinder::as_remainder(std::span<const int64_t> values, bool sum) {
-  for (int64_t d = 2; d <= kMostDivisor; ++d) {
-    const auto remainder = [&](auto v) { return floor_mod(std::move(v), d); };
-    if (std::optional<Expr> formula = as_rounded(values, sum, false, remainder)) return formula;
-  }
-  return std::nullopt;
-}
-
-// Returns the points of the least, the median and the greatest value.
-static std::array<size_t, 3> three_points(std::span<const int64_t> values) {
+FormulaFinder::ThreePoints FormulaFinder::three_points(std::span<const int64_t> values) {
   std::vector<size_t> points(values.size());
   std::iota(points.begin(), points.end(), size_t{0});
   std::ranges::stable_sort(points, {}, [&](size_t p) { return values[p]; });
-  return {points.front(), points[points.size() / 2], points.back()};
+  ThreePoints three{{points.front(), points[points.size() / 2], points.back()}, {}};
+  for (size_t i = 0; i < 3; ++i) three.values[i] = static_cast<double>(values[three.points[i]]);
+  return three;
 }
 
 // Whether v = a * f, and + b in a `sum`, at three points; a and b are any numbers. Floats tell most
@@ -166,21 +141,46 @@ static bool may_be_multiple(
   return std::max(std::abs(v[0] * f1 - v[1] * f0), std::abs(v[0] * f2 - v[2] * f0)) <= scale;
 }
 
+// a * rounded, and + b in a `sum`, of a quotient that is rounded up or down. Where the divisor is
+// as small as a stride, what is rounded may have a constant beside it.
+std::optional<Expr> FormulaFinder::as_quotient(std::span<const int64_t> values, bool sum) {
+  const ThreePoints at = three_points(values);
+  std::optional<Expr> formula;
+  for (int64_t d = 2; d <= kMostDivisor; ++d) {
+    const auto rounded = [&](int64_t c) {
+      return as_rounded(values, at, sum, d <= kMostStride, [&](auto v) {
+        return floor_div(std::move(v) + decltype(v)(c), d);
+      });
+    };
+    if ((formula = rounded(d - 1)) || (formula = rounded(0))) return formula;
+    for (int64_t c = 1; d <= kMostStride && c < d - 1; ++c)
+      if ((formula = rounded(c))) return formula;
+  }
+  return std::nullopt;
+}
+
+std::optional<Expr> FormulaFinder::as_remainder(std::span<const int64_t> values, bool sum) {
+  const ThreePoints at = three_points(values);
+  for (int64_t d = 2; d <= kMostDivisor; ++d) {
+    const auto remainder = [&](auto v) { return floor_mod(std::move(v), d); };
+    if (std::optional<Expr> formula = as_rounded(values, at, sum, false, remainder)) return formula;
+  }
+  return std::nullopt;
+}
+
 template <typename Round>
 std::optional<Expr> FormulaFinder::as_rounded(std::span<const int64_t> values,
+                                              const ThreePoints& at,
                                               bool sum,
                                               bool of_found,
                                               const Round& round) {
   const size_t products = products_.size(), bases = products + (of_found ? found_forms_.size() : 0);
-  const auto points = three_points(values);
   for (size_t i = 0; i < bases; ++i) {
     const Factor& product = i < products ? products_[i] : found_forms_[i - products];
-    std::array<double, 3> v, rounded;
-    for (size_t p = 0; p < 3; ++p) {
-      v[p] = static_cast<double>(values[points[p]]);
-      rounded[p] = static_cast<double>(round(product.values[points[p]]));
-    }
-    if (!may_be_multiple(v, rounded[0], rounded[1], rounded[2], sum)) continue;
+    const auto rounded = [&](size_t p) {
+      return static_cast<double>(round(product.values[at.points[p]]));
+    };
+    if (!may_be_multiple(at.values, rounded(0), rounded(1), rounded(2), sum)) continue;
     Factor factor{{}, {}};
     for (const int64_t v : product.values) factor.values.push_back(round(v));
     factor.form = Expr(0);
@@ -198,14 +198,12 @@ std::optional<Expr> FormulaFinder::as_product(std::span<const int64_t> values, b
   std::vector<const Factor*> factors;
   for (const std::vector<Factor>* some : {&products_, &quotients_})
     for (const Factor& factor : *some) factors.push_back(&factor);
-  const std::array<size_t, 3> points = three_points(values);
-  std::array<double, 3> v;
+  const ThreePoints at = three_points(values);
+  const std::array<double, 3>& v = at.values;
   std::array<std::vector<double>, 3> f;  // the factors at each point
-  for (size_t i = 0; i < 3; ++i) {
-    v[i] = static_cast<double>(values[points[i]]);
+  for (size_t i = 0; i < 3; ++i)
     for (const Factor* factor : factors)
-      f[i].push_back(static_cast<double>(factor->values[points[i]]));
-  }
+      f[i].push_back(static_cast<double>(factor->values[at.points[i]]));
   // Nothing where the product is no 64-bit number.
   const auto formula_of = [&](std::initializer_list<size_t> some) -> std::optional<Expr> {
     Factor product{Expr(1), std::vector<int64_t>(values.size(), 1)};

@@ -11,6 +11,7 @@
 // two trip counts is not taken for a sum.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <span>
@@ -46,6 +47,12 @@ class FormulaFinder {
     Expr form;
     std::vector<int64_t> values;
   };
+  /// The points of the least, the median and the greatest of some values, and these values.
+  struct ThreePoints {
+    std::array<size_t, 3> points;
+    std::array<double, 3> values;
+  };
+  static ThreePoints three_points(std::span<const int64_t> values);
   Factor factor_of(Expr form) const;
   std::optional<Expr> as_multiple(const Factor& factor,
                                   std::span<const int64_t> values,
@@ -57,6 +64,7 @@ class FormulaFinder {
   std::optional<Expr> as_quotient(std::span<const int64_t> values, bool sum);
   template <typename Round>
   std::optional<Expr> as_rounded(std::span<const int64_t> values,
+                                 const ThreePoints& at,
                                  bool sum,
                                  bool of_found,
                                  const Round& round);
