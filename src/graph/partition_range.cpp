@@ -568,9 +568,7 @@ class Ranges {
                  "\" has other values ",
                  where,
                  ", which no formula gives; a module for one shape (--dim ",
-                 symbols_.front().name,
-                 "=",
-                 symbols_.front().max,
+                 print(symbols_, box_of(symbols_).max),
                  ") has its own");
   }
 

@@ -109,8 +109,7 @@ Result<Node> onnx_form(const Graph& graph, Node node, int64_t opset) {
                  why...);
   };
   if (node.op == "pruner::Compress") node.op = "Compress";  // whose axis is never absent
-  const bool of_torch = node.op == "Expm1" || node.op == "Log1p";
-  if (of_torch || is_own_operator(node.op)) return error("ONNX has no operator ", node.op);
+  if (!is_of_onnx(node.op)) return error("ONNX has no operator ", node.op);
   if (const std::string_view name = own_attribute(node); !name.empty())
     return error("ONNX's ", node.op, " has no attribute ", name);
   if (node.op == "Resize" && OpCall{graph, node}.text("nearest_mode", "") == "by_scale") {

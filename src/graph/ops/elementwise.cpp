@@ -284,7 +284,7 @@ constexpr Row kRows[] = {
     {real("Erf"), "T_erf", [](const OpCall&, Operands x) { return fn(Intrinsic::kErf, x[0]); }},
     {real("Exp"), "T_exp", [](const OpCall&, Operands x) { return fn(Intrinsic::kExp, x[0]); }},
     // Expm1 is our operator, as in torch: exp(x) - 1, exact near 0.
-    {real("Expm1"),
+    {real("Expm1").with(kOfTorch),
      "T_expm1",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kExpm1, x[0]); }},
     {real("Floor"),
@@ -330,7 +330,7 @@ constexpr Row kRows[] = {
      [](const OpCall&, Operands x) { return compare(BinaryOp::kLe, x[0], x[1]); }},
     {real("Log"), "T_log", [](const OpCall&, Operands x) { return fn(Intrinsic::kLog, x[0]); }},
     // Log1p is our operator, as in torch: log(1 + x), exact near 0.
-    {real("Log1p"),
+    {real("Log1p").with(kOfTorch),
      "T_log1p",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kLog1p, x[0]); }},
     {many("Max").with(kCommutative),

@@ -107,6 +107,11 @@ bool is_own_operator(std::string_view name) {
   return name.starts_with("pruner::") || (known != nullptr && known->is(kOwn));
 }
 
+bool is_of_onnx(std::string_view name) {
+  const GraphOp* known = find_graph_op(name);
+  return !is_own_operator(name) && (known == nullptr || !known->is(kOfTorch));
+}
+
 bool is_alias(std::string_view op) {
   const GraphOp* known = find_graph_op(op);
   return known != nullptr && known->fusion == Fusion::kAlias;

@@ -113,6 +113,7 @@ enum GraphOpTrait : uint16_t {
   kNotOfDouble = 1 << 9,      // element-wise: its function has no code for float64
   kTakesCodes = 1 << 10,      // its inputs may be of types that are only moved and cast
   kOwn = 1 << 11,             // ONNX has no such operator: the import and passes add it
+  kOfTorch = 1 << 12,         // ONNX has no such operator: files of pruner.torch have it
 };
 
 inline constexpr size_t kAnyNumber = 1 << 20;  // max_inputs of operators that take any number
@@ -193,6 +194,8 @@ std::span<const GraphOp> graph_ops();
 const GraphOp* find_graph_op(std::string_view name);
 /// Whether only the program itself adds nodes of an operator: a model file has none.
 bool is_own_operator(std::string_view name);
+/// Whether ONNX has an operator; names that no row has are taken for ONNX's.
+bool is_of_onnx(std::string_view name);
 /// Whether an operator's result is another view of its input.
 bool is_alias(std::string_view op);
 
