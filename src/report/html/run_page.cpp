@@ -43,11 +43,12 @@ Verdict verdict_of(const RunFolder& run, const std::vector<Peer>& peers) {
                   .spent_s = manifest.spent_s,
                   .others_share = number_of(manifest.more, "others_share").value_or(0)};
   if (const Result<Json> race = json_get<Json>(manifest.more, "race"); race.ok()) {
-    verdict.raced_untuned_s = seconds_of(*race, "untuned_ms");
-    verdict.raced_s = seconds_of(*race, "ms");
-    verdict.speedup = number_of(*race, "speedup").value_or(1);
-    verdict.speedup_low = number_of(*race, "speedup_low").value_or(1);
-    verdict.speedup_high = number_of(*race, "speedup_high").value_or(1);
+    const auto of = [&](const char* key) { return number_of(*race, key).value_or(0); };
+    verdict.race = {of("untuned_ms") / 1e3,
+                    of("ms") / 1e3,
+                    of("speedup"),
+                    of("speedup_low"),
+                    of("speedup_high")};
   }
   for (const TaskFacts& task : run.tasks) {
     verdict.trials += task.trials;

@@ -21,16 +21,19 @@ struct Peer {
   double ms = 0;
 };
 
-/// `Verdict` is a run's outcome. Its estimates sum up kernels: each task's time, times its calls.
+/// The race that ended a run: the module and the untuned one, in turns.
+struct ModuleRace {
+  double untuned_s = 0, tuned_s = 0;                      // seconds of each module
+  double speedup = 1, speedup_low = 1, speedup_high = 1;  // with a 95 % confidence interval
+};
+
+/// A run's outcome. Its estimates sum up kernels: each task's time, times its calls.
 struct Verdict {
   std::string subject, mode, device;
   std::string status;                            // status in run.json
   std::optional<double> untuned_s, tuned_s;      // estimates: untuned schedules, best schedules
   std::optional<double> module_s, module_std_s;  // measured time of the whole module
-  // The race at the end of the run, if there was one: seconds of the untuned module and of the
-  // written one, in turns; how many times as fast that one is, with a 95 % confidence interval.
-  std::optional<double> raced_untuned_s = {}, raced_s = {};
-  double speedup = 1, speedup_low = 1, speedup_high = 1;
+  std::optional<ModuleRace> race = {};           // nullopt: the module was not raced
   std::vector<Peer> peers;
   int64_t trials = 0, tasks = 0, tasks_without_time = 0;
   double spent_s = 0;

@@ -25,11 +25,11 @@ std::string headline(const Verdict& v) {
                                        v.tasks_without_time,
                                        v.tasks);
   }
-  if (v.raced_untuned_s && v.raced_s)
+  if (v.race)
     return fmt::format("{} \xE2\x86\x92 {}, {:.2f} x as fast",
-                       time_text(v.raced_untuned_s),
-                       time_text(v.raced_s),
-                       v.speedup);
+                       time_text(v.race->untuned_s),
+                       time_text(v.race->tuned_s),
+                       v.race->speedup);
   if (!v.untuned_s) return time_text(v.tuned_s);
   return fmt::format("{} \xE2\x86\x92 {}, {}",
                      time_text(v.untuned_s),
@@ -39,12 +39,12 @@ std::string headline(const Verdict& v) {
 
 /// Explains the numbers of the headline.
 std::string meaning(const Verdict& v) {
-  if (v.raced_untuned_s && v.raced_s)
+  if (v.race)
     return fmt::format(
         "Measured: the module and the untuned module of the same version, in turns. With 95 % "
         "confidence the module is {:.2f} to {:.2f} x as fast.",
-        v.speedup_low,
-        v.speedup_high);
+        v.race->speedup_low,
+        v.race->speedup_high);
   std::string text =
       "Estimated: the times of the kernels, each measured alone, times how often each is called.";
   if (v.untuned_s)
@@ -78,8 +78,8 @@ std::vector<HtmlBar> bars(const Verdict& v) {
   };
   add("before, estimated", v.untuned_s, 8);
   add("after, estimated", v.tuned_s, 0);
-  add("untuned module, measured", v.raced_untuned_s, 8);
-  add("module, measured", v.raced_s ? v.raced_s : v.module_s, 0);
+  if (v.race) add("untuned module, measured", v.race->untuned_s, 8);
+  add("module, measured", v.race ? v.race->tuned_s : v.module_s, 0);
   for (const Peer& peer : v.peers) add(peer.name, peer.ms / 1e3, 4);
   return bars.size() > 1 ? bars : std::vector<HtmlBar>();
 }

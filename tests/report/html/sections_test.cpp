@@ -58,11 +58,7 @@ TEST(VerdictSection, SaysHowMuchFasterAndBesideWhom) {
   EXPECT_EQ(html.find("other processes"), std::string::npos);
 
   Verdict raced = verdict;
-  raced.raced_untuned_s = 6e-3;
-  raced.raced_s = 4.8e-3;
-  raced.speedup = 1.25;
-  raced.speedup_low = 1.2;
-  raced.speedup_high = 1.31;
+  raced.race = {6e-3, 4.8e-3, 1.25, 1.2, 1.31};
   const std::string measured = verdict_section(raced).html;
   expect_in(measured, "6.000 ms \u2192 4.800 ms, 1.25 x as fast");
   expect_in(measured, "the module is 1.20 to 1.31 x as fast");
