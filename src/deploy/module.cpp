@@ -287,13 +287,27 @@ ScheduleTimes schedule_times(const RecordedSchedules& schedules) {
   };
 }
 
+// Returns up to `count` of the fastest trials of a task, the fastest first.
+static std::vector<Trial> fastest_trials(const Tuner& tuner, const Task& task, size_t count) {
+  for (const TunedTask& tuned : tuner.tasks())
+    if (tuned.task->task.key == task.key) return tuned.history.best(count);
+  return {};
+}
+
 ScheduleChoice schedule_choice(const Tuner& tuner) {
   return [&tuner](const Task& task, const Space&) -> std::optional<Candidate> {
-    for (const TunedTask& tuned : tuner.tasks()) {
-      const std::vector<Trial> trials = tuned.history.best(1);
-      if (tuned.task->task.key == task.key && !trials.empty()) return trials.front().candidate;
-    }
-    return std::nullopt;
+    const std::vector<Trial> best = fastest_trials(tuner, task, 1);
+    return best.empty() ? std::nullopt : std::optional(best.front().candidate);
+  };
+}
+
+ScheduleChoice runner_up_choice(const Tuner& tuner) {
+  constexpr double kNearly = 1.1;
+  return [&tuner](const Task& task, const Space&) -> std::optional<Candidate> {
+    const std::vector<Trial> best = fastest_trials(tuner, task, 2);
+    if (best.empty()) return std::nullopt;
+    const bool near = best.back().cost_s <= kNearly * best.front().cost_s;
+    return (near ? best.back() : best.front()).candidate;
   };
 }
 

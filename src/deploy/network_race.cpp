@@ -29,10 +29,13 @@ constexpr double kPrecise = 0.03;  // width of an interval that says enough
 constexpr BenchOptions kProfile{.warm_up = 1, .min_runs = 3, .min_s = 0.03};
 
 struct Contender {
-  std::string name, file;
+  NamedChoice of;
+  std::string file;
   LoadedModule module;
   std::vector<double> medians_ms = {};  // one a turn
   std::vector<double> kernels_ms = {};  // least time of each kernel, all phases in a row
+
+  double ms() const { return percentile(medians_ms, 50); }
 };
 
 class Contest {
@@ -48,47 +51,61 @@ class Contest {
         options_(options),
         folder_(std::move(folder)) {}
 
-  Result<NetworkRace> run(const std::string& path) {
-    for (size_t c = 0; c < choices_.size(); ++c) {
-      const NamedChoice& choice = choices_[c];
-      if (run_s_ > kSlow && c + 1 < choices_.size()) continue;
-      const Result<Unit> added = add(choice.name, choice.choice);
-      if (!added.ok() && contenders_.empty()) return added.error();
-      if (!added.ok()) log_detail("the {} module: {}", choice.name, added.error().message());
+  Result<std::optional<NetworkRace>> run(const std::string& path) {
+    TRY(add(choices_.front()));
+    // The last choice comes before those between, so that a full disk is one for these.
+    if (const Result<Unit> last = add(choices_.back()); !last.ok()) {
+      log_warning(
+          "the module is not raced: the {} one: {}", choices_.back().name, last.error().message());
+      TRY(keep(contenders_.front(), path));
+      return std::optional<NetworkRace>();
     }
-    const size_t built = contenders_.size();
     std::vector<TakenOver> taken_over;
-    if (built > 1 && run_s_ <= kSlow) {
+    if (run_s_ <= kSlow) {
+      for (size_t c = 1; c + 1 < choices_.size(); ++c) try_to_add(choices_[c]);
       TRY(time_kernels());
       const std::map<std::string, size_t> picked = pick(taken_over);
-      if (!taken_over.empty()) TRY(add("mixed", mixed(picked)));
+      if (!taken_over.empty()) try_to_add({kMixed, mixed(picked)});
     }
-    TRY(race_all(built - 1));
-    const auto ms = [](const Contender& c) { return percentile(c.medians_ms, 50); };
-    const Contender& last = contenders_[built - 1];
-    const Contender& best = *std::ranges::min_element(contenders_, {}, ms);
-    NetworkRace race{.fastest = best.name, .ms = ms(best), .last_ms = ms(last), .over_last = {}};
-    race.over_last = speedup_of(ratios(last, best));
-    if (best.name == "mixed") race.taken_over = std::move(taken_over);
-    std::error_code code;
-    std::filesystem::rename(best.file, path, code);
-    if (code) return Error(path, ": ", code.message());
-    return race;
+    TRY(race_all());
+    const Contender& best = fastest();
+    NetworkRace race{.fastest = best.of.name,
+                     .ms = best.ms(),
+                     .last_ms = contenders_[kLast].ms(),
+                     .over_last = speedup_of(last_over(best))};
+    if (best.of.name == kMixed) race.taken_over = std::move(taken_over);
+    TRY(keep(best, path));
+    return std::optional(std::move(race));
   }
 
  private:
-  Result<Unit> add(const std::string& name, const ScheduleChoice& choice) {
+  static constexpr size_t kLast = 1;  // the last choice's place among the contenders
+  static constexpr const char* kMixed = "mixed";
+
+  Result<Unit> add(const NamedChoice& of) {
     const std::string file = folder_.path(std::to_string(contenders_.size()) + ".so");
-    TRY(build_module(phases_, target_, choice, options_, file));
+    TRY(build_module(phases_, target_, of.choice, options_, file));
     TRY_ASSIGN(LoadedModule module, load_module(file, target_.threads));
     if (inputs_.empty())
       for (size_t p = 0; p < phases_.size(); ++p)
         inputs_.push_back(seeded_inputs(module.inputs(static_cast<int>(p)), 0));
-    contenders_.push_back({name, file, std::move(module)});
+    contenders_.push_back({of, file, std::move(module)});
     if (contenders_.size() > 1) return Unit{};
     TRY_ASSIGN(const std::vector<double> once,
                runs(contenders_.front(), {.warm_up = 1, .min_runs = 1, .min_s = 0}));
     run_s_ = once.front();
+    return Unit{};
+  }
+  /// Leaves a module out that cannot be made.
+  void try_to_add(const NamedChoice& of) {
+    const Result<Unit> added = add(of);
+    if (!added.ok()) log_detail("the {} module: {}", of.name, added.error().message());
+  }
+
+  static Result<Unit> keep(const Contender& contender, const std::string& path) {
+    std::error_code code;
+    std::filesystem::rename(contender.file, path, code);
+    if (code) return Error(path, ": ", code.message());
     return Unit{};
   }
 
@@ -133,7 +150,7 @@ class Contest {
       const auto best = static_cast<size_t>(std::ranges::min_element(of) - of.begin());
       if (best == 0 || of[best] > kWorthIt * of[0]) continue;
       picked[key] = best;
-      taken_over.push_back({names[key], contenders_[best].name});
+      taken_over.push_back({names[key], contenders_[best].of.name});
     }
     return picked;
   }
@@ -142,17 +159,18 @@ class Contest {
   ScheduleChoice mixed(const std::map<std::string, size_t>& picked) const {
     return [this, picked](const Task& task, const Space& space) {
       const auto other = picked.find(task.key);
-      const std::string& name = contenders_[other == picked.end() ? 0 : other->second].name;
-      const ScheduleChoice& choice = std::ranges::find(choices_, name, &NamedChoice::name)->choice;
+      const size_t place = other == picked.end() ? 0 : other->second;
+      const ScheduleChoice& choice = contenders_[place].of.choice;
       return choice ? choice(task, space) : std::nullopt;
     };
   }
 
-  /// Races all until it is certain how much faster the fastest is than `last`.
-  Result<Unit> race_all(size_t last) {
+  /// Races all until it is certain how much faster the fastest is than the last choice's module.
+  Result<Unit> race_all() {
     std::vector<Racer> racers;
     for (Contender& of : contenders_)
-      racers.push_back({of.name, [this, &of](const BenchOptions& turn) { return runs(of, turn); }});
+      racers.push_back(
+          {of.of.name, [this, &of](const BenchOptions& turn) { return runs(of, turn); }});
     const int count =
         static_cast<int>(std::clamp(kRaceS / run_s_, double{kFewestRuns}, double{kMostRuns}));
     const BenchOptions options{.warm_up = 1, .min_runs = count, .min_s = kLeastRaceS};
@@ -161,10 +179,7 @@ class Contest {
       TRY_ASSIGN(const RaceTimes times, pruner::race(racers, options));
       for (size_t c = 0; c < contenders_.size(); ++c)
         std::ranges::copy(times.medians_ms[c], std::back_inserter(contenders_[c].medians_ms));
-      if (contenders_.size() == 1) break;
-      const auto ms = [](const Contender& c) { return percentile(c.medians_ms, 50); };
-      const Contender& best = *std::ranges::min_element(contenders_, {}, ms);
-      const Speedup speedup = speedup_of(ratios(contenders_[last], best));
+      const Speedup speedup = speedup_of(last_over(fastest()));
       if (speedup.low > 1 || speedup.high - speedup.low < kPrecise) break;
     }
     return Unit{};
@@ -182,10 +197,14 @@ class Contest {
     return std::vector{sum};
   }
 
-  static std::vector<double> ratios(const Contender& slow, const Contender& fast) {
+  const Contender& fastest() const {
+    return *std::ranges::min_element(contenders_, {}, &Contender::ms);
+  }
+  /// The time of the last choice's module over another one's, turn by turn.
+  std::vector<double> last_over(const Contender& other) const {
     std::vector<double> ratios;
-    for (size_t turn = 0; turn < slow.medians_ms.size(); ++turn)
-      ratios.push_back(slow.medians_ms[turn] / fast.medians_ms[turn]);
+    for (size_t turn = 0; turn < other.medians_ms.size(); ++turn)
+      ratios.push_back(contenders_[kLast].medians_ms[turn] / other.medians_ms[turn]);
     return ratios;
   }
 
@@ -217,12 +236,12 @@ Speedup speedup_of(std::vector<double> ratios) {
   return {percentile(ratios, 50), ratios[k], ratios[n - 1 - k]};
 }
 
-Result<NetworkRace> build_fastest(std::span<const Phase> phases,
-                                  const Target& target,
-                                  std::span<const NamedChoice> choices,
-                                  const ModuleOptions& options,
-                                  const std::string& path) {
-  CHECK(!choices.empty());
+Result<std::optional<NetworkRace>> build_fastest(std::span<const Phase> phases,
+                                                 const Target& target,
+                                                 std::span<const NamedChoice> choices,
+                                                 const ModuleOptions& options,
+                                                 const std::string& path) {
+  CHECK(choices.size() > 1) << "there is nothing to race with";
   const std::string parent = std::filesystem::path(path).parent_path().string();
   std::optional<TemporaryFolder> folder = TemporaryFolder::make_in(parent.empty() ? "." : parent);
   if (!folder) return Error(path, ": ", std::strerror(errno));

@@ -61,6 +61,11 @@ class BuildFastest : public testing::Test {
             }};
   }
 
+  Result<std::optional<NetworkRace>> fastest_of(std::span<const NamedChoice> choices,
+                                                const std::string& path) const {
+    return build_fastest(std::span(&phase_, 1), target_, choices, {.work_dir = ""}, path);
+  }
+
   const Target target_ = *parse_target("llvm -mcpu=haswell", 2);
   const TemporaryFolder folder_ = *TemporaryFolder::make("");
   const std::string path_ = folder_.path("module.so");
@@ -71,15 +76,16 @@ class BuildFastest : public testing::Test {
 TEST_F(BuildFastest, TakesForEachTaskWhatIsFasterInTheNetwork) {
   ASSERT_EQ(keys_.size(), 2u);
   const NamedChoice choices[] = {slow_at("first", 0), slow_at("last", 1)};
-  const Result<NetworkRace> race =
-      build_fastest(std::span(&phase_, 1), target_, choices, {.work_dir = ""}, path_);
-  ASSERT_TRUE(race.ok()) << race.error().message();
-  EXPECT_EQ(race->fastest, "mixed");
-  ASSERT_EQ(race->taken_over.size(), 1u);
-  EXPECT_EQ(race->taken_over[0].task, phase_.partition.groups[0].name);
-  EXPECT_EQ(race->taken_over[0].choice, "last");
-  EXPECT_LT(race->ms, race->last_ms);
-  EXPECT_GT(race->over_last.low, 1);
+  const Result<std::optional<NetworkRace>> raced = fastest_of(choices, path_);
+  ASSERT_TRUE(raced.ok()) << raced.error().message();
+  ASSERT_TRUE(raced->has_value());
+  const NetworkRace& race = **raced;
+  EXPECT_EQ(race.fastest, "mixed");
+  ASSERT_EQ(race.taken_over.size(), 1u);
+  EXPECT_EQ(race.taken_over[0].task, phase_.partition.groups[0].name);
+  EXPECT_EQ(race.taken_over[0].choice, "last");
+  EXPECT_LT(race.ms, race.last_ms);
+  EXPECT_GT(race.over_last.low, 1);
   Result<LoadedModule> module = load_module(path_);
   ASSERT_TRUE(module.ok()) << module.error().message();
   const std::vector<Tensor> inputs = seeded_inputs(module->inputs(), 1);
@@ -91,18 +97,38 @@ TEST_F(BuildFastest, TakesForEachTaskWhatIsFasterInTheNetwork) {
 
 TEST_F(BuildFastest, IsTheLastModuleIfThatIsTheFastest) {
   const NamedChoice choices[] = {slow_at("first", 0), {"last", nullptr}};
-  const Result<NetworkRace> race =
-      build_fastest(std::span(&phase_, 1), target_, choices, {.work_dir = ""}, path_);
-  ASSERT_TRUE(race.ok()) << race.error().message();
-  EXPECT_NE(race->fastest, "first");
-  EXPECT_LE(race->ms, race->last_ms);
+  const Result<std::optional<NetworkRace>> raced = fastest_of(choices, path_);
+  ASSERT_TRUE(raced.ok()) << raced.error().message();
+  ASSERT_TRUE(raced->has_value());
+  const NetworkRace& race = **raced;
+  EXPECT_NE(race.fastest, "first");
+  EXPECT_LE(race.ms, race.last_ms);
   EXPECT_TRUE(load_module(path_).ok());
 }
 
+// A schedule that is not legal has no module.
+TEST_F(BuildFastest, RacesNothingWithoutTheModuleOfTheLastChoice) {
+  const ScheduleChoice illegal = [](const Task&, const Space& space) {
+    Candidate candidate = slow_one(space);
+    for (size_t d = 0; is_legal(space, candidate) && d < candidate.decisions.size(); ++d)
+      candidate.decisions[d] = 7;
+    EXPECT_FALSE(is_legal(space, candidate));
+    return std::optional(candidate);
+  };
+  const NamedChoice choices[] = {{"first", nullptr}, {"last", illegal}};
+  const Result<std::optional<NetworkRace>> race = fastest_of(choices, path_);
+  ASSERT_TRUE(race.ok()) << race.error().message();
+  EXPECT_FALSE(race->has_value());
+  EXPECT_TRUE(load_module(path_).ok());
+  const NamedChoice without_first[] = {{"first", illegal}, {"last", nullptr}};
+  EXPECT_FALSE(fastest_of(without_first, path_).ok());
+  const NamedChoice without_others[] = {{"first", nullptr}, {"other", illegal}, {"last", nullptr}};
+  EXPECT_TRUE(fastest_of(without_others, path_)->has_value());
+}
+
 TEST_F(BuildFastest, NamesThePathThatCannotBeWritten) {
-  const NamedChoice choices[] = {{"only", nullptr}};
-  const Result<NetworkRace> race = build_fastest(
-      std::span(&phase_, 1), target_, choices, {.work_dir = ""}, "/nonexistent/module.so");
+  const NamedChoice choices[] = {{"first", nullptr}, {"last", nullptr}};
+  const Result<std::optional<NetworkRace>> race = fastest_of(choices, "/nonexistent/module.so");
   ASSERT_FALSE(race.ok());
   EXPECT_EQ(race.error().message(), "/nonexistent/module.so: No such file or directory");
 }

@@ -123,21 +123,6 @@ std::string tell_precision(SourceOptions what, const Source& source, const Targe
       100 * share);
 }
 
-// Chooses each task's second fastest trial, if it is nearly as fast as the fastest: in the network
-// it may be the faster one.
-ScheduleChoice runner_up(const Tuner& tuner) {
-  constexpr double kNearly = 1.1;
-  return [&tuner](const Task& task, const Space&) -> std::optional<Candidate> {
-    for (const TunedTask& tuned : tuner.tasks()) {
-      const std::vector<Trial> best = tuned.history.best(2);
-      if (tuned.task->task.key != task.key || best.empty()) continue;
-      const bool near = best.back().cost_s <= kNearly * best.front().cost_s;
-      return (near ? best.back() : best.front()).candidate;
-    }
-    return std::nullopt;
-  };
-}
-
 // Chooses as `pruner compile` without records does.
 ScheduleChoice untuned(const Target& target) {
   return [nearest = std::make_shared<const NearestSchedules>(shipped_records(target))](
@@ -317,7 +302,8 @@ struct Tune {
   }
 
   /// Builds the module, and times it: in results.tsv, run.json, `summary`, and as printed. `race`
-  /// is left empty if the module was not raced: it is for a range of shapes, or there is no task.
+  /// is left empty if the module was not raced: it is for a range of shapes, or there is no task or
+  /// no untuned module.
   Result<std::string> make_module(const Finished& run,
                                   const std::string& path,
                                   Json& summary,
@@ -335,11 +321,13 @@ struct Tune {
       TRY(build_module(run.source.phases, run.target, choice, options, path));
     } else {
       const NamedChoice choices[] = {{"tuned", choice},
-                                     {"runner-up", runner_up(session.tuner())},
+                                     {"runner-up", runner_up_choice(session.tuner())},
                                      {"untuned", untuned(run.target)}};
       TRY_ASSIGN(race, build_fastest(run.source.phases, run.target, choices, options, path));
-      TRY(session.note({{"race", race_json(*race)}}));
+    }
+    if (race) {
       summary["race"] = race_json(*race);
+      TRY(session.note({{"race", summary["race"]}}));
     }
     run.watch.phase("time", "timing " + path);
     TRY_ASSIGN(LoadedModule module, load_module(path, run.target.threads));
