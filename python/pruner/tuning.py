@@ -67,8 +67,8 @@ class Result:
 
     work_dir: the folder of the records and the module.
     latency_ms: the median time of the module in ms, from the race with the untuned module that ends
-        the tuning. An estimate (see Point) if there was no race: for an operator, a range of shapes,
-        or after Ctrl-C. None: a task has no program that works.
+        the tuning. An estimate (see Point) if there was no race: for a range of shapes, or after
+        Ctrl-C. None: a task has no program that works.
     trials, seconds: the number of trials, and the time that the tuning took.
     tasks: the tasks of the network.
     interrupted: whether Ctrl-C ended the search.
