@@ -44,14 +44,21 @@ static std::string rank_text(const OpCall& call) {
 
 static std::string conv_name(const OpCall& call) {
   const auto weight = std::span(call.shape(1));
-  const std::span<const int64_t> kernel =
-      weight.subspan(channels_last(call) ? 0 : 2, weight.size() - 2);
+  const bool phases = call.node.op == "ConvTransposePhases";
+  std::vector<int64_t> kernel = call.integers("kernel_shape");
+  if (!phases) {
+    const auto extents = weight.subspan(channels_last(call) ? 0 : 2, weight.size() - 2);
+    kernel.assign(extents.begin(), extents.end());
+  }
   const int64_t groups = call.integer("group", 1);
-  const bool transposed = call.node.op == "ConvTranspose", depthwise = is_depthwise(call);
+  const bool transposed = phases || call.node.op == "ConvTranspose";
+  const bool depthwise = is_depthwise(call);
   std::string text = depthwise ? "depthwise_conv" : "conv";
   text += rank_text(call) + (transposed ? "_transpose " : " ");
   text += print_shape(call.shape(0)) + window_text(call, kernel);
   if (groups > 1 && !depthwise) text += " g" + std::to_string(groups);
+  if (phases && !std::ranges::equal(weight.first(kernel.size()), call.integers("strides")))
+    text += " phase " + print_shape(call.integers("first_phases"));
   const std::vector<int64_t>& made = call.output().shape;
   return text + " -> " + std::to_string(channels_last(call) ? made.back() : made[1]);
 }
@@ -59,7 +66,7 @@ static std::string conv_name(const OpCall& call) {
 static std::string anchor_name(const OpCall& call) {
   const std::string& op = call.node.op;
   const std::string data = print_shape(call.shape(0));
-  if (op == "Conv" || op == "ConvTranspose") return conv_name(call);
+  if (op == "Conv" || op == "ConvTranspose" || op == "ConvTransposePhases") return conv_name(call);
   if (op == "MaxPool" || op == "AveragePool") {
     const std::vector<int64_t> kernel = call.integers("kernel_shape");
     const std::string kind = op == "MaxPool" ? "max_pool" : "avg_pool";
@@ -102,7 +109,8 @@ static std::string anchored_name(const Graph& graph, std::span<const Node* const
   const OpCall call{graph, *nodes[0]};
   std::string text = anchor_name(call);
   const std::string& op = call.node.op;
-  const bool takes_bias = op == "Conv" || op == "ConvTranspose" || op == "Gemm";
+  const bool takes_bias =
+      op == "Conv" || op == "ConvTranspose" || op == "ConvTransposePhases" || op == "Gemm";
   if (takes_bias && call.has(2)) text += " +bias";
   for (const Node* node : nodes.subspan(1)) {
     if (op == "MatMul" && (node->op == "Reshape" || node->op == "Slice")) {
@@ -137,7 +145,7 @@ std::string group_name(const Graph& graph, std::span<const Node* const> nodes) {
 
 std::string operator_name(const std::string& name, const std::string& key) {
   static constexpr const char* kOptions[] = {
-      "", " bits=16 exponent=8", " bits=16", " bits=19", " bits=8"};
+      "", " bits=16 exponent=8", " bits=16", " bits=19", " bits=8", " phases=1"};
   const size_t end = std::min(name.find(" +"), name.size());  // end of the anchor's name
   for (const char* options : kOptions) {
     const std::string text = name.substr(0, end) + options + name.substr(end);

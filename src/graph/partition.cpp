@@ -20,6 +20,7 @@ static std::string placeholder_name(const OpCall& call, size_t i, bool in_epilog
   static const std::map<std::string, std::vector<const char*>> kNames = {
       {"Conv", {"data", "weight", "bias"}},
       {"ConvTranspose", {"data", "weight", "bias"}},
+      {"ConvTransposePhases", {"data", "weight", "bias"}},
       {"Gemm", {"data", "weight", "bias"}},
       {"LayerNormalization", {"data", "gamma", "beta"}},
       {"RMSNormalization", {"data", "gamma"}},

@@ -50,17 +50,18 @@ Graph split_kernels(Graph graph);    // splits kernels into taps if much of the 
 Graph combine_matmuls(Graph graph, const PassOptions& options);  // joins products of a value (QKV)
 Graph sink_transposes(Graph graph);                              // moves transposes down to cancel
 Graph channels_last(Graph graph, const PassOptions& options);    // puts transposes around windows
-Graph fuse_attention(Graph graph, const PassOptions& options);   // fuses heads into one kernel
-Graph run_quantized(Graph graph, const PassOptions& options);    // runs on integers between bytes
-Graph widen_floats(Graph graph, const PassOptions& options);     // turns 16-bit floats to float32
-Graph match_signs(Graph graph, const PassOptions& options);      // matches bytes' signs for units
-Graph join_taps(Graph graph, const PassOptions& options);        // joins few-channel taps for units
-Graph remove_dead(Graph graph);                                  // drops nodes no output needs
-Graph update_states(Graph graph);                                // updates in place, row by row
-Graph place_concats(Graph graph);                                // marks Concats that need no copy
-Graph fuse(Graph graph, const PassOptions& options);             // numbers the groups
-Graph narrow_floats(Graph graph, const PassOptions& options);    // stores factors as bf16 or f16
-Graph round_factors(Graph graph, const PassOptions& options);    // rounds float32 factors to tf32
+Graph split_phases(Graph graph);  // computes transposed convolutions phase by phase
+Graph fuse_attention(Graph graph, const PassOptions& options);  // fuses heads into one kernel
+Graph run_quantized(Graph graph, const PassOptions& options);   // runs on integers between bytes
+Graph widen_floats(Graph graph, const PassOptions& options);    // turns 16-bit floats to float32
+Graph match_signs(Graph graph, const PassOptions& options);     // matches bytes' signs for units
+Graph join_taps(Graph graph, const PassOptions& options);       // joins few-channel taps for units
+Graph remove_dead(Graph graph);                                 // drops nodes no output needs
+Graph update_states(Graph graph);                               // updates in place, row by row
+Graph place_concats(Graph graph);                               // marks Concats that need no copy
+Graph fuse(Graph graph, const PassOptions& options);            // numbers the groups
+Graph narrow_floats(Graph graph, const PassOptions& options);   // stores factors as bf16 or f16
+Graph round_factors(Graph graph, const PassOptions& options);   // rounds float32 factors to tf32
 
 inline constexpr GraphPass kGraphPasses[] = {
     {"run_quantized", run_quantized},
@@ -76,6 +77,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"combine_matmuls", combine_matmuls},
     {"channels_last", channels_last, false, true},
     {"sink_transposes", always<sink_transposes>, false, true},
+    {"split_phases", always<split_phases>, true, true},
     {"fuse_attention", fuse_attention, true, true},
     {"widen_floats", widen_floats},
     {"join_taps", join_taps},

@@ -77,6 +77,26 @@ StageId add_conv_transpose(DagBuilder& b,
                            const ConvParams& params,
                            std::span<const int64_t> output_padding = {});
 
+/// The phases of a transposed convolution of dilation 1: along a spatial dimension of stride s,
+/// output q * s + p is number q of phase p. Vectors have one element a dimension.
+struct TransposedPhases {
+  std::vector<int64_t> stride;
+  std::vector<int64_t> pad_before;  // outputs that are cut off before the first one
+  std::vector<int64_t> first;       // the first phase that is computed
+  std::vector<int64_t> outputs;     // the number of outputs of a phase
+};
+
+/// Adds a transposed convolution without the products with zeros. All outputs of a phase take the
+/// same taps of the kernel, every s-th one.
+///
+/// data: [n, spatial..., ci]
+/// weight: [phases..., taps..., ci / groups, co]; tap a of phase p, which counts from the first one
+///     computed, is tap (first + p + pad_before) % s + (taps - 1 - a) * s of the kernel
+/// Returns [n, outputs_0, phases_0, outputs_1, phases_1, ..., co]. With all phases, it lies in
+/// memory as [n, outputs_0 * s_0, outputs_1 * s_1, ..., co] does.
+StageId add_conv_transpose_phases(
+    DagBuilder& b, StageId data, StageId weight, const TransposedPhases& phases, int64_t groups);
+
 /// a * b, both first made what they are multiplied as.
 Expr product(const Expr& a, const Expr& b, const Products& products = {});
 

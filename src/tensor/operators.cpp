@@ -195,8 +195,19 @@ static Result<StageId> conv2d_transpose(DagBuilder& b, const OperatorCall& c) {
     output_padding.push_back(steps % w.stride[d]);
   }
   const StageId data = b.placeholder("data", shape);
-  const StageId weight = weight_of(b, {c["KH"], c["KW"], c["CI"] / c["groups"], c["CO"]});
-  return add_conv_transpose(b, data, weight, {w, c["groups"], {}}, output_padding);
+  if (c["phases"] == 0) {
+    const StageId weight = weight_of(b, {c["KH"], c["KW"], c["CI"] / c["groups"], c["CO"]});
+    return add_conv_transpose(b, data, weight, {w, c["groups"], {}}, output_padding);
+  }
+  if (w.dilation != std::vector<int64_t>{1, 1}) return Error("phases=1 has no dilation");
+  TransposedPhases phases{w.stride, w.pad_before, {0, 0}, {}};
+  std::vector<int64_t> by_phase = w.stride;
+  for (size_t d = 0; d < 2; ++d) {
+    by_phase.push_back((c[dims.kernel[d]] + w.stride[d] - 1) / w.stride[d]);
+    phases.outputs.push_back((c[dims.out[d]] + w.stride[d] - 1) / w.stride[d]);
+  }
+  by_phase.insert(by_phase.end(), {c["CI"] / c["groups"], c["CO"]});
+  return add_conv_transpose_phases(b, data, weight_of(b, by_phase), phases, c["groups"]);
 }
 
 static Result<StageId> depthwise_conv2d(DagBuilder& b, const OperatorCall& c) {
@@ -315,8 +326,8 @@ static constexpr OperatorRow kOperators[] = {
      conv2d_nchw},
     {"conv2d_transpose",
      "N CO HO WO CI KH KW",
-     "stride=2 padding=0 dilation=1 groups=1",
-     "NHWC, HO and WO are the output's",
+     "stride=2 padding=0 dilation=1 groups=1 phases=0",
+     "NHWC, HO and WO are the output's; phases=1: without products with zeros",
      conv2d_transpose},
     {"depthwise_conv2d",
      "N C HO WO KH KW",
@@ -434,7 +445,8 @@ static Result<std::vector<int64_t>> whole_numbers(const std::string& name,
 static Result<std::vector<int64_t>> parse_values(const std::string& name,
                                                  std::string_view text,
                                                  size_t rank) {
-  const bool may_be_0 = name == "padding" || name == "causal" || name == "weights";
+  const bool may_be_0 =
+      name == "padding" || name == "causal" || name == "weights" || name == "phases";
   TRY_ASSIGN(const std::vector<int64_t> values, whole_numbers(name, text, may_be_0 ? 0 : 1));
   const bool is_window = name == "stride" || name == "padding" || name == "dilation";
   std::vector<size_t> counts = {1};

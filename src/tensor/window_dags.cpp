@@ -314,6 +314,53 @@ StageId add_conv_transpose(DagBuilder& b,
   return add_cast(b, out, b.stage(data).dtype);
 }
 
+StageId add_conv_transpose_phases(
+    DagBuilder& b, StageId data, StageId weight, const TransposedPhases& phases, int64_t groups) {
+  const std::vector<int64_t> in = b.shape(data), shape = b.shape(weight);
+  const size_t rank = in.size() - 2;
+  const int64_t ci = in.back(), co = shape.back();
+  CHECK(shape.size() == 2 * rank + 2 && shape[2 * rank] * groups == ci && co % groups == 0)
+      << "a weight by phase is [phases..., taps..., ci / groups, co]";
+  const std::span<const int64_t> count = std::span(shape).first(rank);
+  const std::span<const int64_t> taps = std::span(shape).subspan(rank, rank);
+  // The datum that output q of phase p multiplies with the first tap, less q.
+  const auto first_read = [&](size_t d, const auto& p) {
+    return floor_div(p + (phases.first[d] + phases.pad_before[d]), phases.stride[d]) -
+           (taps[d] - 1);
+  };
+  std::vector<int64_t> before(rank + 2, 0), after(rank + 2, 0), made = {in[0]};
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t most = phases.outputs[d] - 1 + first_read(d, count[d] - 1) + taps[d] - 1;
+    before[d + 1] = std::max<int64_t>(-first_read(d, int64_t{0}), 0);
+    after[d + 1] = std::max<int64_t>(most - (in[d + 1] - 1), 0);
+    made.insert(made.end(), {phases.outputs[d], count[d]});
+  }
+  made.push_back(co);
+  const bool pads = std::ranges::any_of(before, [](int64_t n) { return n > 0; }) ||
+                    std::ranges::any_of(after, [](int64_t n) { return n > 0; });
+  const Expr zero = cast(b.stage(data).dtype, float_imm(0));
+  const StageId padded = pads ? pad_with(b, data, before, after, zero, "PaddedInput") : data;
+
+  const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
+    std::vector<Expr> read = {i[0]}, tap;
+    for (size_t d = 0; d < rank; ++d) {
+      const Expr &q = i[2 * d + 1], &p = i[2 * d + 2];
+      read.push_back(q + first_read(d, p) + before[d + 1] + r[d]);
+      tap.push_back(p);
+    }
+    read.push_back(group_channel(i.back(), r.back(), groups, co, ci));
+    tap.insert(tap.end(), r.begin(), r.end());
+    tap.push_back(i.back());
+    return product(b.at(padded, read), b.at(weight, tap));
+  };
+  const std::string conv = "conv" + rank_text(rank) + "_transpose_phases";
+  std::vector<int64_t> reduced(taps.begin(), taps.end());
+  reduced.push_back(ci / groups);
+  const StageId out = b.reduce(conv, made, reduced, Combiner::kSum, body, conv);
+  b.allow_repacking(out, weight);
+  return add_cast(b, out, b.stage(data).dtype);
+}
+
 // How many taps of the window at `o` lie in [low, high); a constant where that is all of them, if
 // it may be one.
 static Expr taps_inside(

@@ -56,6 +56,7 @@ inline const char* const kSmallOperators[] = {
     "conv2d 1 24 7 6 24 3 3 padding=1 groups=3 +bias +relu",
     "conv2d 1 40 5 5 20 3 3 stride=2 groups=10",
     "conv2d_transpose 1 8 6 6 4 4 4 stride=2 padding=1",
+    "conv2d_transpose 1 20 6 9 7 5 4 stride=2,3 padding=1 phases=1 +bias +relu",
     "conv3d 1 20 3 5 6 7 3 3 3 padding=1 +bias +relu",
     "conv3d 1 16 4 4 5 3 3 7 7 stride=1,2,2 padding=1,3,3 +bias +residual",
     "conv3d 2 9 2 3 4 16 1 1 1 stride=2",

@@ -89,6 +89,8 @@ TEST(CheckAccesses, OwnOperators) {
                            "conv2d_nchw 1 8 14 14 8 3 3 padding=1",
                            "conv2d_transpose 1 8 14 14 8 4 4 stride=2 padding=1",
                            "conv2d_transpose 1 8 15 14 8 3 3 stride=3 padding=1 groups=2",
+                           "conv2d_transpose 1 8 14 14 8 4 4 stride=2 padding=1 phases=1",
+                           "conv2d_transpose 1 8 64 40 8 16 7 stride=8,5 padding=4,2 phases=1",
                            "depthwise_conv2d 1 8 14 14 3 3 padding=1 multiplier=2",
                            "max_pool2d 1 8 14 14 3 3 stride=2 padding=1",
                            "avg_pool2d 1 8 14 14 3 3 stride=2 padding=1",

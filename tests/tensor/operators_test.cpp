@@ -38,6 +38,10 @@ TEST(ParseOperator, MakesTheInputFitTheOutput) {
   const ComputeDag transpose = operator_dag("conv2d_transpose 1 8 9 8 4 4 4 padding=1");
   EXPECT_EQ(input_shape(transpose, 0), (Shape{1, 4, 4, 4}));
   EXPECT_EQ(output_shape(transpose), (Shape{1, 9, 8, 8}));
+  const ComputeDag phases = operator_dag("conv2d_transpose 1 8 9 8 4 4 3 padding=1 phases=1 +bias");
+  EXPECT_EQ(input_shape(phases, 0), (Shape{1, 4, 4, 4}));
+  EXPECT_EQ(input_shape(phases, 1), (Shape{2, 2, 2, 2, 4, 8}));
+  EXPECT_EQ(output_shape(phases), (Shape{1, 5, 2, 4, 2, 8}));
   const ComputeDag volume =
       operator_dag("conv3d 2 8 4 28 14 6 3 5 1 stride=1,2,1 padding=1,2,0,0,1,0");
   EXPECT_EQ(input_shape(volume, 0), (Shape{2, 5, 56, 14, 6}));
@@ -162,6 +166,8 @@ TEST(ParseOperator, RefusesWindowsThatDoNotFit) {
   EXPECT_ERROR(parse_operator("conv2d 1 8 5 5 4 3 3 padding=1,2,3"), "expected 1 or 2 or 4");
   EXPECT_ERROR(parse_operator("conv2d_transpose 1 8 2 2 4 3 3"),
                "HO 2 is less than one kernel makes");
+  EXPECT_ERROR(parse_operator("conv2d_transpose 1 8 9 9 4 3 3 dilation=2 phases=1"),
+               "phases=1 has no dilation");
   EXPECT_ERROR(parse_operator("avg_pool2d 1 8 5 5 2 2 padding=2"), "padding 2 is not below KH 2");
 }
 

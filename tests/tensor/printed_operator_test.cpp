@@ -26,6 +26,8 @@ TEST(PrintedOperator, IsTheSameTaskAsTheWordsOfOp) {
       {"conv2d_nchw 2x3x9x9 1x3 s1x2 -> 4", "conv2d_nchw 2 4 9 4 3 1 3 stride=1,2"},
       {"conv3d 1x4x6x6x8 3x3x3 s1 p1 -> 4", "conv3d 1 4 4 6 6 8 3 3 3 padding=1"},
       {"conv2d_transpose 1x4x4x16 4x4 s2 p1 -> 8", "conv2d_transpose 1 8 8 8 16 4 4 padding=1"},
+      {"conv2d_transpose 1x4x4x16 4x4 s2 p1 -> 8 phases=1 +bias",
+       "conv2d_transpose 1 8 8 8 16 4 4 padding=1 phases=1 +bias"},
       {"depthwise_conv2d 1x8x8x4 3x3 s1 p1 -> 8",
        "depthwise_conv2d 1 4 8 8 3 3 padding=1 multiplier=2"},
       {"max_pool2d 1x9x9x4 3x3 s2", "max_pool2d 1 4 4 4 3 3 stride=2"},

@@ -118,19 +118,7 @@ static StageId lower_conv(const OpCall& call, StageSink& to) {
   return add_bias(call, to, result);
 }
 
-namespace {
-
-// A ConvTranspose's window with the pads that output_shape implies, its output extents, and the
-// output padding that is added at the end.
-struct TransposedWindow {
-  Window window;
-  std::vector<int64_t> output, output_padding;
-};
-
-}  // namespace
-
-static Result<TransposedWindow> transposed_window(const OpCall& call,
-                                                  std::span<const int64_t> kernel) {
+Result<TransposedWindow> transposed_window(const OpCall& call, std::span<const int64_t> kernel) {
   const std::vector<int64_t> in = spatial_shape(call);
   const size_t dims = in.size();
   const std::string automatic = call.text("auto_pad", "NOTSET");
@@ -208,11 +196,60 @@ static StageId lower_conv_transpose(const OpCall& call, StageSink& to) {
   return result_in_layout(call, to, result);
 }
 
+// ConvTransposePhases (ours): phases of a ConvTranspose that is channels-last and of dilation 1
+// (add_conv_transpose_phases()). The attributes are the ConvTranspose's, with the pads that
+// auto_pad implies, and first_phases. The outputs of each phase are whole, so there may be more of
+// them than the ConvTranspose has.
+static TransposedPhases phases_of(const OpCall& call) {
+  const TransposedWindow t = *transposed_window(call, call.integers("kernel_shape"));
+  TransposedPhases phases{t.window.stride, t.window.pad_before, call.integers("first_phases"), {}};
+  for (size_t d = 0; d < t.output.size(); ++d)
+    phases.outputs.push_back((t.output[d] + phases.stride[d] - 1) / phases.stride[d]);
+  return phases;
+}
+
+static Types infer_phases(const OpCall& call) {
+  const auto rank = static_cast<size_t>(call.rank(0));
+  const std::vector<int64_t>& weight = call.shape(1);
+  const std::vector<int64_t> kernel = call.integers("kernel_shape");
+  const int64_t groups = call.integer("group", 1);
+  if (rank < 3 || !channels_last(call) || weight.size() != 2 * rank - 2 ||
+      kernel.size() != rank - 2 || call.integers("first_phases").size() != rank - 2)
+    return Error("data, weight, kernel and phases differ in rank");
+  if (groups < 1 || weight[2 * rank - 4] * groups != channels(call) || weight.back() % groups != 0)
+    return Error("weight ", print_shape(weight), " does not fit ", channels(call), " channels");
+  const DType dtype = call.input(0).dtype;
+  if (!is_float(dtype) || call.input(1).dtype != dtype) return Error("operands are no floats");
+  TRY(transposed_window(call, kernel));
+  const TransposedPhases phases = phases_of(call);
+  for (size_t d = 0; d + 2 < rank; ++d) {
+    if (phases.first[d] < 0 || phases.first[d] + weight[d] > phases.stride[d])
+      return Error("phases ", phases.first[d], " and on are not below ", phases.stride[d]);
+  }
+  std::vector<int64_t> bias(weight.size(), 1);
+  bias.back() = weight.back();
+  if (call.has(2) && call.shape(2) != bias)
+    return Error("bias ", print_shape(call.shape(2)), " does not fit weight ", print_shape(weight));
+  std::vector<int64_t> shape = {call.shape(0)[0]};
+  for (size_t d = 0; d < phases.outputs.size(); ++d)
+    shape.insert(shape.end(), {phases.outputs[d], call.shape(1)[d]});
+  shape.push_back(call.shape(1).back());
+  return {{{call.input(0).dtype, std::move(shape)}}};
+}
+
+static StageId lower_phases(const OpCall& call, StageSink& to) {
+  const StageId data = to.input(call, 0), weight = to.input(call, 1);
+  const StageId result =
+      add_conv_transpose_phases(to.dag, data, weight, phases_of(call), call.integer("group", 1));
+  return call.has(2) ? add_add(to.dag, result, to.input(call, 2)) : result;
+}
+
 // clang-format off
 static constexpr GraphOp kConvolutionOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"Conv", kOutEWiseFusable, 2, 3, "auto_pad:s channels_last:i dilations:I factors:s group:i kernel_shape:I pad_value:i pads:I strides:I sums:s", infer_conv, lower_conv}.with(kTakesDataByTile),
     GraphOp{"ConvTranspose", kOutEWiseFusable, 2, 3, "auto_pad:s channels_last:i dilations:I group:i kernel_shape:I output_padding:I output_shape:I pads:I strides:I", infer_conv_transpose, lower_conv_transpose},
+    GraphOp{"ConvTransposePhases", kOutEWiseFusable, 2, 3, "channels_last:i first_phases:I group:i kernel_shape:I output_padding:I pads:I strides:I", infer_phases, lower_phases}.with(kOwn),
 };
 // clang-format on
 

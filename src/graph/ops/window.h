@@ -28,6 +28,14 @@ Result<std::vector<int64_t>> window_outputs(const OpCall& call,
                                             const Window& window,
                                             bool ceil);
 
+/// A ConvTranspose's window with the pads that output_shape and auto_pad imply, its output extents,
+/// and the output padding that is added at the end; vectors have one element a spatial dimension.
+struct TransposedWindow {
+  Window window;
+  std::vector<int64_t> output, output_padding;
+};
+Result<TransposedWindow> transposed_window(const OpCall& call, std::span<const int64_t> kernel);
+
 /// Outputs along one dimension, from `begin` up to `end`.
 struct TapOutputs {
   int64_t begin = 0, end = 0;

@@ -146,7 +146,7 @@ void Narrower::look_at(const Node& node) {
       const ValueId id = node.inputs[i];
       if (!is_made_in(node.group, id) && !narrower_.contains(id)) read_[owner(id)] = true;
     }
-  } else if (contracts || node.op == "ConvTranspose") {
+  } else if (contracts || node.op == "ConvTranspose" || node.op == "ConvTransposePhases") {
     for (const ValueId id : node.inputs)
       if (id.valid()) read_wide_[owner(id)] = true;
   }

@@ -5,6 +5,7 @@
 // rotary embedding). One kernel for all inputs is then better than one for each. So is the kernel
 // that turns a product's columns.
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 #include "graph/ops/op.h"
@@ -30,6 +31,7 @@ class ConcatPlacer {
   Graph graph_;
   // Each of these vectors has one element per value:
   std::vector<bool> movable_;  // whether kernels alone make and read the value
+  std::vector<bool> whole_;    // whether parts may lie in the value: views may read it besides
   std::vector<bool> cut_;  // whether the value is a Slice, or element-wise of Slices and constants
   std::vector<int> readers_;
   std::set<const Node*> turning_;  // the Concats of rotations
@@ -38,6 +40,7 @@ class ConcatPlacer {
 ConcatPlacer::ConcatPlacer(Graph graph)
     : graph_(std::move(graph)),
       movable_(graph_.values.size()),
+      whole_(graph_.values.size()),
       cut_(graph_.values.size()),
       readers_(graph_.values.size()) {
   for (const Node& node : graph_.nodes) {
@@ -45,18 +48,25 @@ ConcatPlacer::ConcatPlacer(Graph graph)
     // A routine takes and makes whole tensors.
     const bool kernel = op.fusion < Fusion::kAlias && op.routine == nullptr;
     // Indices are checked as a row of numbers.
-    if (const ValueId indices = indices_of(node); indices.valid()) movable_[indices.value] = false;
-    for (const ValueId id : node.outputs) movable_[id.value] = kernel;
+    if (const ValueId indices = indices_of(node); indices.valid())
+      movable_[indices.value] = whole_[indices.value] = false;
+    for (const ValueId id : node.outputs) movable_[id.value] = whole_[id.value] = kernel;
     bool cut = op.fusion <= Fusion::kBroadcast;
     for (const ValueId id : node.inputs) {
       if (!id.valid()) continue;
       if (!kernel) movable_[id.value] = false;
+      if (!kernel && op.fusion != Fusion::kAlias) whole_[id.value] = false;
       cut = cut && (cut_[id.value] || graph_[id].constant);
       ++readers_[id.value];
     }
     for (const ValueId id : node.outputs) cut_[id.value] = cut || node.op == "Slice";
   }
-  for (const ValueId id : graph_.outputs) movable_[id.value] = false;
+  std::vector<bool> given(graph_.values.size());  // whether the user gets the value or a view of it
+  for (const ValueId id : graph_.outputs) given[id.value] = true;
+  for (const Node& node : graph_.nodes | std::views::reverse)
+    if (is_alias(node.op) && given[node.outputs[0].value]) given[node.inputs[0].value] = true;
+  for (size_t i = 0; i < given.size(); ++i)
+    if (given[i]) movable_[i] = whole_[i] = false;
   find_rotations();
 }
 
@@ -78,7 +88,7 @@ bool ConcatPlacer::joins_cuttings(const Node& concat) const {
 // Gives each input its place in the result, if all can have one.
 bool ConcatPlacer::place_inputs(const Node& concat, int64_t axis) {
   const ValueId whole = concat.outputs[0];
-  if (!may_move(whole)) return false;
+  if (!whole_[whole.value]) return false;
   std::vector<ValueId> distinct = concat.inputs;
   std::ranges::sort(distinct, {}, &ValueId::value);
   if (std::ranges::adjacent_find(distinct) != distinct.end()) return false;
