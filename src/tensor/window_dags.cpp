@@ -323,7 +323,7 @@ StageId add_conv_transpose_phases(
       << "a weight by phase is [phases..., taps..., ci / groups, co]";
   const std::span<const int64_t> count = std::span(shape).first(rank);
   const std::span<const int64_t> taps = std::span(shape).subspan(rank, rank);
-  // The datum that output q of phase p multiplies with the first tap, less q.
+  // Output q of phase p multiplies datum q + first_read() with the first tap.
   const auto first_read = [&](size_t d, const auto& p) {
     return floor_div(p + (phases.first[d] + phases.pad_before[d]), phases.stride[d]) -
            (taps[d] - 1);

@@ -198,8 +198,8 @@ static StageId lower_conv_transpose(const OpCall& call, StageSink& to) {
 
 // ConvTransposePhases (ours): phases of a ConvTranspose that is channels-last and of dilation 1
 // (add_conv_transpose_phases()). The attributes are the ConvTranspose's, with the pads that
-// auto_pad implies, and first_phases. The outputs of each phase are whole, so there may be more of
-// them than the ConvTranspose has.
+// auto_pad implies, and first_phases. Each phase has ceil(output / stride) outputs, so there may be
+// more of them than the ConvTranspose has.
 static TransposedPhases phases_of(const OpCall& call) {
   const TransposedWindow t = *transposed_window(call, call.integers("kernel_shape"));
   TransposedPhases phases{t.window.stride, t.window.pad_before, call.integers("first_phases"), {}};

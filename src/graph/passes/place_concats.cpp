@@ -31,7 +31,7 @@ class ConcatPlacer {
   Graph graph_;
   // Each of these vectors has one element per value:
   std::vector<bool> movable_;  // whether kernels alone make and read the value
-  std::vector<bool> whole_;    // whether parts may lie in the value: views may read it besides
+  std::vector<bool> whole_;    // whether parts may be written into the value, which views may read
   std::vector<bool> cut_;  // whether the value is a Slice, or element-wise of Slices and constants
   std::vector<int> readers_;
   std::set<const Node*> turning_;  // the Concats of rotations

@@ -144,6 +144,22 @@ TEST(SplitPhases, TakesElementwiseNodesAlong) {
             "Transpose ConvTransposePhases Reshape Mul Transpose");
 }
 
+TEST(SplitPhases, JoinsImagesOfOtherRunsBehindTheirReshapes) {
+  // Kernel 7 of stride 5: phases of 1, 2, 2 taps from pad 4 on, and of 1, 3, 1 in a row from pad 1.
+  NetworkBuilder b("phases");
+  constexpr int64_t kWide = 64;
+  const ValueId x = b.input("x", {1, kWide, 200}, DType::kFloat32);
+  const auto up = [&](const std::string& name, int64_t pad) {
+    return b.node("ConvTranspose",
+                  {x, b.constant(name, waves({kWide, kWide, 7}, static_cast<double>(pad)))},
+                  {{"strides", Ints{5}}, {"pads", Ints{pad, 7 - pad}}});
+  };
+  const ValueId sum = b.node("Add", {up("v", 4), up("w", 1)});
+  const Graph graph = b.finish({{sum, "y"}});
+  EXPECT_GT(graph.nodes.size(), 2u);
+  run_graph(graph, {waves({1, kWide, 200}, 1)});
+}
+
 TEST(SplitPhases, IsRightForDrawnAttributes) {
   Rng rng(7);
   const auto between = [&](int64_t low, int64_t high) { return low + rng.below(high - low + 1); };
