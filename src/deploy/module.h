@@ -23,7 +23,8 @@ using ScheduleChoice =
 ScheduleChoice schedule_choice(const RecordedSchedules& schedules);
 /// Chooses each task's fastest schedule that a tuner has measured. The tuner outlives the choice.
 ScheduleChoice schedule_choice(const Tuner& tuner);
-/// Chooses each task's second fastest schedule, if it is nearly as fast as the fastest; else that.
+/// Chooses each task's second fastest schedule, if it is nearly as fast as the fastest;
+/// otherwise the fastest.
 ScheduleChoice runner_up_choice(const Tuner& tuner);
 
 /// Returns the chosen candidate, or the schedule that needs no search.

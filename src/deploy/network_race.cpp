@@ -53,7 +53,7 @@ class Contest {
 
   Result<std::optional<NetworkRace>> run(const std::string& path) {
     TRY(add(choices_.front()));
-    // The last choice comes before those between, so that a full disk is one for these.
+    // The last choice is built before those between: if the disk is full then, these are left out.
     if (const Result<Unit> last = add(choices_.back()); !last.ok()) {
       log_warning(
           "the module is not raced: the {} one: {}", choices_.back().name, last.error().message());

@@ -325,10 +325,8 @@ struct Tune {
                                      {"untuned", untuned(run.target)}};
       TRY_ASSIGN(race, build_fastest(run.source.phases, run.target, choices, options, path));
     }
-    if (race) {
-      summary["race"] = race_json(*race);
-      TRY(session.note({{"race", summary["race"]}}));
-    }
+    if (race) summary["race"] = race_json(*race);
+    TRY(session.note({{"race", race ? summary["race"] : Json()}}));  // no race of an earlier module
     run.watch.phase("time", "timing " + path);
     TRY_ASSIGN(LoadedModule module, load_module(path, run.target.threads));
     TRY_ASSIGN(const BenchResult time, module.bench(seeded_inputs(module.inputs(), 0), {}));

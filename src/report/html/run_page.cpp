@@ -42,7 +42,8 @@ Verdict verdict_of(const RunFolder& run, const std::vector<Peer>& peers) {
                   .tasks = static_cast<int64_t>(run.tasks.size()),
                   .spent_s = manifest.spent_s,
                   .others_share = number_of(manifest.more, "others_share").value_or(0)};
-  if (const Result<Json> race = json_get<Json>(manifest.more, "race"); race.ok()) {
+  const Result<Json> race = json_get<Json>(manifest.more, "race");
+  if (race.ok() && race->is_object()) {
     const auto of = [&](const char* key) { return number_of(*race, key).value_or(0); };
     verdict.race = {of("untuned_ms") / 1e3,
                     of("ms") / 1e3,
