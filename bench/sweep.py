@@ -15,12 +15,14 @@ Each network has a row:
 
 - ms: the median of Pruner's medians over the rounds
 - peer, peer_ms: the fastest peer, and its time
-- ratio: the median over the rounds of Pruner's time over the fastest peer's time of that round.
-  low, high: the least and the greatest of these. With five rounds, the median of many rounds lies
-  between them with a confidence of 94 %.
+- ratio: the median over the rounds of Pruner's time over the time of the peer that is the fastest
+  in that round. low, high: the least and the greatest of these. With five rounds, the median of
+  many rounds lies between them with a confidence of 94 %; with three, of 75 %.
+- rounds: the rounds that count, on a machine that nobody else used; 0: all were disturbed
 - difference: the largest difference from ONNX Runtime, in parts of the largest output
-- worst: the kernels that lose the most time. For each: its share of the network's time, the part of
-  the peak that it reaches (of the FMAs or of the memory, whichever is more), and its name.
+- worst: the kernels that lose the most time. For each: the share of the network's time that all
+  kernels of this name take, the part of the peak that the first one reaches (of the FMAs or of the
+  memory, whichever is more), their number, and the name.
 
 With --draw, each file of timm gives about as many networks as the others. Only networks of at most
 --most-parameters are drawn. The script needs the packages of requirements_sweep.txt. With
@@ -269,10 +271,12 @@ def compare(pruner, rounds, name, options, folder):
 
 
 class KeptRows:
-    """The rows of a sweep, by network. With --work-dir, a file keeps them for the same setting."""
+    """The rows of a sweep, by network. With --work-dir, a file keeps them for the same setting and
+    version."""
 
     def __init__(self, options):
-        setting = (options.exporter, options.trials, options.threads, *options.peers)
+        setting = (runtimes.git_version(), options.exporter, options.trials, options.threads,
+                   options.rounds, *options.peers)
         self.path = options.work_dir and pathlib.Path(options.work_dir) / (
             f"rows_{'_'.join(map(str, setting))}.jsonl")
         self.rows = {}
