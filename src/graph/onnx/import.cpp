@@ -206,7 +206,9 @@ Result<Unit> Importer::add_operator(const onnx::NodeProto& proto,
   }
   // Outputs at the end that nobody reads are left out: the operator's row need not know them.
   int outputs = proto.output_size();
-  while (outputs > 1 && !body.reads.contains(proto.output(outputs - 1))) --outputs;
+  const GraphOp* op = find_graph_op(node.op);
+  const bool all = op != nullptr && op->is(kCountsOutputs);
+  while (!all && outputs > 1 && !body.reads.contains(proto.output(outputs - 1))) --outputs;
   if (outputs == 0) return error("makes nothing");
   for (int i = 0; i < outputs; ++i) {
     // The given value keeps its name, so the output that is computed beside it gets no name.

@@ -393,7 +393,7 @@ static constexpr GraphOp kMovementOps[] = {
     GraphOp{"GatherElements", kInjective, 2, 2, "axis:i", infer_gather_elements, lower_gather_elements}.reads_at(1, extent_of_axis),
     GraphOp{"Pad", kInjective, 2, 4, "mode:s", infer_pad, lower_pad}.moved("pads:1 value:2").with(kReadsOnce),
     GraphOp{"Slice", kInjective, 3, 5, "", infer_slice, lower_slice}.moved("starts:1 ends:2 axes:3"),
-    GraphOp{"Split", kInjective, 1, 2, "axis:i num_outputs:i", infer_split, lower_split}.moved("split:1"),
+    GraphOp{"Split", kInjective, 1, 2, "axis:i num_outputs:i", infer_split, lower_split}.moved("split:1").with(kCountsOutputs),
     GraphOp{"Tile", kInjective, 2, 2, "", infer_tile, lower_tile},
     GraphOp{"Transpose", kInjective, 1, 1, "perm:I", infer_transpose, lower_transpose},
 };

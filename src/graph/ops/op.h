@@ -114,6 +114,7 @@ enum GraphOpTrait : uint16_t {
   kTakesCodes = 1 << 10,      // its inputs may be of types that are only moved and cast
   kOwn = 1 << 11,             // ONNX has no such operator: the import and passes add it
   kOfTorch = 1 << 12,         // ONNX has no such operator: files of pruner.torch have it
+  kCountsOutputs = 1 << 13,   // the number of its outputs decides what they are
 };
 
 inline constexpr size_t kAnyNumber = 1 << 20;  // max_inputs of operators that take any number

@@ -34,6 +34,26 @@ TEST(ImportOnnx, IgnoresOutputsThatNobodyReads) {
   EXPECT_EQ(run_graph(*graph, {waves({1, 1, 4, 4})})[0].shape(), (Ints{1, 1, 3, 3}));
 }
 
+// The number of parts says how long each is, so a part that nobody reads counts, too.
+TEST(ImportOnnx, CountsThePartsOfASplitThatNobodyReads) {
+  for (const bool with_sizes : {false, true}) {
+    OnnxModel model(13);
+    model.input("x", {6}).output("y");
+    std::vector<std::string> inputs = {"x"};
+    if (with_sizes) {
+      auto& sizes = model.initializer("sizes", onnx::TensorProto::INT64, {3});
+      for (const int64_t size : {2, 2, 2}) sizes.add_int64_data(size);
+      inputs.emplace_back("sizes");
+    }
+    model.node("Split", inputs, {"a", "b", "c"});
+    model.node("Relu", {"b"}, {"y"});
+    const Result<Graph> graph = import_model(model);
+    ASSERT_TRUE(graph.ok()) << graph.error().message();
+    const Tensor x = floats({6}, {1, 2, 3, 4, 5, 6});
+    EXPECT_EQ(values_of(run_graph(*graph, {x})[0]), (std::vector<double>{3, 4}));
+  }
+}
+
 // A body that does not make those is asked for the others alone.
 TEST(ImportOnnx, LeavesOutOutputsWithoutAName) {
   OnnxModel model;
