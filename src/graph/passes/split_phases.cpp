@@ -1,10 +1,9 @@
 // A transposed convolution of stride s multiplies zeros: only every s-th tap of its kernel meets a
 // datum. Which taps do depends on the output's phase, its place modulo s. Here each phase becomes a
-// convolution by its own taps. Phases in a row are one node if they have equally many taps, or if
-// the zeros that make them equal cost little; the phases are dimensions of its result. Concats join
-// the nodes, and a Reshape makes the image. Element-wise nodes that follow move before the Concats
-// and the Reshape, so that they join the nodes' kernels. With stride 1 there is one phase: a
-// convolution with the flipped kernel.
+// convolution by its own taps. Phases in a row with equally many taps are one node, and the phases
+// are dimensions of its result. Concats join the nodes, and a Reshape makes the image. Element-wise
+// nodes that follow move before the Concats and the Reshape, so that they join the nodes' kernels.
+// With stride 1 there is one phase: a convolution with the flipped kernel.
 #include <algorithm>
 #include <map>
 
@@ -15,11 +14,9 @@
 namespace pruner {
 namespace {
 
-// Phases with different numbers of taps become nodes of their own if one node for all would compute
-// 1.2 times the products, and if the products take longer than calling the kernels of the nodes:
-// 4 million take two cores about 20 us, four calls about 10 us.
-constexpr double kWorthApart = 1.2;
-constexpr int64_t kFewestProducts = 1 << 22;
+// Several nodes for one are quicker if the products take longer than calling the nodes' kernels: a
+// million take two cores about 4 us, and 16 us with the zeros; four calls take about 8 us.
+constexpr int64_t kFewestProducts = 1 << 20;
 
 /// Phases in a row, along one dimension, with the same number of taps.
 struct Run {
@@ -61,13 +58,13 @@ class PhaseSplitter {
   std::map<ValueId, Image> images_;  // keys: the values that Concats and a Reshape made of parts
 };
 
-// Returns the runs of phases along a dimension; as one run with zeros for missing taps, or apart.
-std::vector<Run> runs_of(int64_t kernel, int64_t stride, int64_t pad, bool apart) {
+// Returns the runs of phases along a dimension; none if a phase has no tap.
+std::vector<Run> runs_of(int64_t kernel, int64_t stride, int64_t pad) {
   std::vector<Run> runs;
+  if (kernel < stride) return runs;
   for (int64_t p = 0; p < stride; ++p) {
     const int64_t first_tap = (p + pad) % stride;
-    const int64_t own = std::max<int64_t>((kernel - first_tap + stride - 1) / stride, 1);
-    const int64_t taps = apart ? own : (kernel + stride - 1) / stride;
+    const int64_t taps = (kernel - first_tap + stride - 1) / stride;
     if (runs.empty() || runs.back().taps != taps) runs.push_back({p, 0, taps});
     ++runs.back().phases;
   }
@@ -107,19 +104,17 @@ bool PhaseSplitter::split(const Node& node) {
     return true;
   }
   if (!std::ranges::all_of(t.window.dilation, is_one)) return false;
-  double together = 1;  // products of one node for all phases, over those with taps
+  Image image;
+  bool one_node = true;
   for (size_t d = 0; d < kernel.size(); ++d) {
     const int64_t stride = t.window.stride[d];
+    image.runs.push_back(runs_of(kernel[d], stride, t.window.pad_before[d]));
     // An output_shape may ask for more than the attribute output_padding may.
-    if (t.output_padding[d] >= stride) return false;
-    const int64_t taps = (kernel[d] + stride - 1) / stride * stride;
-    together *= static_cast<double>(taps) / static_cast<double>(kernel[d]);
+    if (t.output_padding[d] >= stride || image.runs.back().empty()) return false;
+    one_node = one_node && image.runs.back().size() == 1;
   }
   const int64_t products = element_count(call.shape(0)) / channels(call) * element_count(weight);
-  const bool apart = together >= kWorthApart && products >= kFewestProducts;
-  Image image;
-  for (size_t d = 0; d < kernel.size(); ++d)
-    image.runs.push_back(runs_of(kernel[d], t.window.stride[d], t.window.pad_before[d], apart));
+  if (!one_node && products < kFewestProducts) return false;
   for_each_part(image.runs,
                 [&](std::span<const Run> runs) { image.parts.push_back(part(node, t, runs)); });
   r_.replace(node.outputs[0], cropped(node, joined(std::move(image)), t.output));
@@ -158,18 +153,11 @@ ValueId PhaseSplitter::convolution(const Node& node, const TransposedWindow& t) 
                 node.name);
 }
 
-// The weight with these taps of kernel dimension d, in this order. Taps behind the kernel are zero.
+// The weight with these taps of kernel dimension d, in this order.
 ValueId PhaseSplitter::weight_of_taps(const Node& node,
                                       size_t d,
                                       std::span<const int64_t> taps,
                                       ValueId weight) {
-  const std::vector<int64_t> shape = r_[weight].shape;
-  const int64_t most = std::ranges::max(taps);
-  if (most >= shape[d]) {
-    std::vector<int64_t> pads(2 * shape.size(), 0);
-    pads[shape.size() + d] = most + 1 - shape[d];
-    weight = r_.add("Pad", {weight, r_.add_integers(node.name + "/pads", pads)}, {}, node.name);
-  }
   return r_.add("Gather",
                 {weight, r_.add_integers(node.name + "/taps", taps)},
                 {{"axis", static_cast<int64_t>(d)}},

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "graph/small_graph.h"
 #include "support/rng.h"
 
@@ -33,11 +35,13 @@ Ints input_shape(const Case& c) {
   return shape;
 }
 
-/// Returns the operators after the passes, which compute what the node computes.
+/// Returns the operators after the passes, which compute what the node computes: also that a datum
+/// is infinite where a tap reads it, and nowhere else.
 std::string passed(const Case& c) {
   NetworkBuilder b("phases");
   const Graph graph = b.finish({{transposed(b, c), "y"}});
   std::vector<Tensor> inputs = {waves(input_shape(c))};
+  inputs[0].set(inputs[0].num_elements() / 2, std::numeric_limits<double>::infinity());
   if (!c.constant) inputs.push_back(waves(graph[graph.inputs[1]].shape, 1));
   run_graph(graph, inputs);
   return operators(run_graph_passes(graph));
@@ -56,10 +60,7 @@ TEST(SplitPhases, ComputesEachPhaseByItsTaps) {
   EXPECT_EQ(passed({{4, 5}, {4, 4}, {{"strides", two}, {"pads", one}}, kChannels}), kPhases);
   EXPECT_EQ(passed({{5}, {4}, {{"strides", Ints{2}}, {"pads", Ints{1, 1}}}}), kPhases);
   EXPECT_EQ(passed({{2, 3, 2}, {2, 2, 2}, {{"strides", Ints{2, 2, 2}}}}), kPhases);
-  EXPECT_EQ(
-      passed({{4, 4}, {3, 3}, {{"strides", two}, {"pads", one}, {"output_padding", Ints{1, 1}}}}),
-      kPhases);
-  EXPECT_EQ(passed({{4, 4}, {3, 3}, {{"strides", two}, {"auto_pad", std::string("SAME_UPPER")}}}),
+  EXPECT_EQ(passed({{4, 4}, {4, 2}, {{"strides", two}, {"auto_pad", std::string("SAME_UPPER")}}}),
             kPhases);
 }
 
@@ -93,15 +94,14 @@ TEST(SplitPhases, ComputesPhasesOfFewerTapsApart) {
                 " Concat Reshape Transpose");
   EXPECT_EQ(large({22, 22}, {4, 4}, {{"strides", two}}, 32),
             "Transpose ConvTransposePhases Relu Reshape Transpose");
-  EXPECT_EQ(large({7, 7}, {3, 3}, doubles, 32),  // few products
-            "Transpose ConvTransposePhases Relu Reshape Transpose");
 }
 
 TEST(SplitPhases, CutsOffWhatTheLastPhaseHasTooMuch) {
   const std::string cut = "Transpose ConvTransposePhases Reshape Slice Transpose";
-  EXPECT_EQ(passed({{4, 4}, {3, 3}, {{"strides", Ints{2, 2}}}}), cut);
-  EXPECT_EQ(passed({{4, 4}, {1, 1}, {{"strides", Ints{3, 3}}}}), cut);
-  EXPECT_EQ(passed({{4, 4}, {5, 4}, {{"strides", Ints{3, 2}}, {"pads", Ints{3, 2, 0, 1}}}}), cut);
+  const Ints two = {2, 2};
+  EXPECT_EQ(passed({{4, 4}, {4, 4}, {{"strides", two}, {"output_padding", Ints{1, 1}}}}), cut);
+  EXPECT_EQ(passed({{4, 4}, {3, 3}, {{"strides", Ints{3, 3}}, {"pads", Ints{1, 0, 0, 1}}}}), cut);
+  EXPECT_EQ(passed({{4, 4}, {6, 4}, {{"strides", Ints{3, 2}}, {"pads", Ints{3, 2, 0, 1}}}}), cut);
 }
 
 TEST(SplitPhases, TurnsStrideOneIntoAConvolution) {
@@ -117,6 +117,8 @@ TEST(SplitPhases, LeavesWhatHasNoPhases) {
   const std::string same = "Transpose ConvTranspose Transpose";
   const Ints two = {2, 2};
   EXPECT_EQ(passed({{4, 5}, {3, 3}, {{"strides", two}, {"dilations", two}}}), same);
+  EXPECT_EQ(passed({{4, 5}, {3, 3}, {{"strides", two}}}), same);  // few products
+  EXPECT_EQ(passed({{4, 5}, {1, 1}, {{"strides", two}}}), same);  // phases without a tap
   EXPECT_EQ(passed({{4, 5}, {2, 2}, {{"strides", two}}, 1, false}),
             "Transpose Transpose ConvTranspose Transpose");
   EXPECT_EQ(passed({{4, 5}, {2, 2}, {{"pads", Ints{2, 0, 0, 0}}}}), same);  // cuts all of a tap
@@ -170,8 +172,8 @@ TEST(SplitPhases, IsRightForDrawnAttributes) {
     Ints strides, pads, padding;
     for (size_t d = 0; d < rank; ++d) {
       c.in.push_back(between(3, 6));
-      c.kernel.push_back(between(1, 7));
       strides.push_back(between(1, 4));
+      c.kernel.push_back(between(0, 1) == 0 ? between(1, 7) : strides.back() * between(1, 2));
       padding.push_back(between(0, strides.back() - 1));
     }
     for (size_t d = 0; d < 2 * rank; ++d)
@@ -181,7 +183,7 @@ TEST(SplitPhases, IsRightForDrawnAttributes) {
     SCOPED_TRACE(draw);
     phases += passed(c).find("Phases") != std::string::npos ? 1 : 0;
   }
-  EXPECT_GT(phases, 75);
+  EXPECT_GT(phases, 40);
 }
 
 }  // namespace
