@@ -42,6 +42,9 @@ CuStatus cuStreamCreate(CuStream* stream, unsigned flags);
 CuStatus cuStreamDestroy_v2(CuStream stream);
 CuStatus cuStreamSynchronize(CuStream stream);
 CuStatus cuStreamQuery(CuStream stream);
+CuStatus cuStreamGetCtx(CuStream stream, CuContext* context);
+CuStatus cuStreamIsCapturing(CuStream stream, int* status);
+CuStatus cuStreamWaitEvent(CuStream stream, CuEvent event, unsigned flags);
 
 CuStatus cuEventCreate(CuEvent* event, unsigned flags);
 CuStatus cuEventRecord(CuEvent event, CuStream stream);
@@ -53,6 +56,7 @@ CuStatus cuEventDestroy_v2(CuEvent event);
 CuStatus cuMemAlloc_v2(CuDevicePtr* address, size_t bytes);
 CuStatus cuMemFree_v2(CuDevicePtr address);
 CuStatus cuMemGetInfo_v2(size_t* free, size_t* total);
+CuStatus cuPointerGetAttribute(void* value, int attribute, CuDevicePtr address);
 CuStatus cuMemHostAlloc(void** address, size_t bytes, unsigned flags);
 CuStatus cuMemFreeHost(void* address);
 CuStatus cuMemsetD8Async(CuDevicePtr to, unsigned char value, size_t bytes, CuStream stream);

@@ -79,6 +79,34 @@ FAKE_EXPORT CuStatus cuMemGetInfo_v2(size_t* free, size_t* total) {
   });
 }
 
+// Three of the attributes: the kind of memory, whether it is managed, and the device. Of pageable
+// memory CUDA knows nothing.
+FAKE_EXPORT CuStatus cuPointerGetAttribute(void* value, int attribute, CuDevicePtr address) {
+  enum { kMemoryType = 2, kManaged = 8, kDevice = 9, kHost = 1, kOnDevice = 2 };
+  return call(
+      __func__,
+      Needs::kContext,
+      [&]() -> int {
+        if (value == nullptr ||
+            (attribute != kMemoryType && attribute != kManaged && attribute != kDevice))
+          return kInvalidValue;
+        for (const auto& context : Driver::get().contexts) {
+          if (!context->alive) continue;
+          const bool on_device = context->memory->holds(address, 1);
+          if (!on_device && !context->is_pinned(at(address), 1)) continue;
+          // All of them are 4 bytes wide; the fake has no managed memory.
+          *static_cast<int*>(value) = attribute == kDevice    ? context->device
+                                      : attribute == kManaged ? 0
+                                      : on_device             ? kOnDevice
+                                                              : kHost;
+          return kSuccess;
+        }
+        return kInvalidValue;
+      },
+      attribute,
+      address);
+}
+
 FAKE_EXPORT CuStatus cuMemHostAlloc(void** address, size_t bytes, unsigned flags) {
   return call(
       __func__,

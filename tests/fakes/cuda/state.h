@@ -37,6 +37,7 @@ enum Status : int {
   kLaunchFailed = 719,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,
+  kCaptureIsolation = 905,
   kCaptureImplicit = 906,
   kCapturedEvent = 907,
   kCaptureWrongThread = 908,

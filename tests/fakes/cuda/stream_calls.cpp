@@ -87,6 +87,72 @@ FAKE_EXPORT CuStatus cuStreamQuery(CuStream handle) {
       handle);
 }
 
+// CUDA's own streams are of the current context.
+FAKE_EXPORT CuStatus cuStreamGetCtx(CuStream handle, CuContext* found) {
+  return call(
+      __func__,
+      Needs::kContext,
+      [&]() -> int {
+        if (found == nullptr) return kInvalidValue;
+        if (handle == nullptr) {
+          *found = &here();
+          return kSuccess;
+        }
+        for (const auto& context : Driver::get().contexts) {
+          if (context->streams.find(handle) == nullptr) continue;
+          *found = context.get();
+          return kSuccess;
+        }
+        return no_stream();
+      },
+      handle);
+}
+
+FAKE_EXPORT CuStatus cuStreamIsCapturing(CuStream handle, int* status) {
+  enum { kNone = 0, kActive = 1, kInvalidated = 2 };
+  return call(
+      __func__,
+      Needs::kContext,
+      [&]() -> int {
+        const Stream* const stream = here().stream(handle);
+        if (stream == nullptr) return no_stream();
+        if (status == nullptr) return kInvalidValue;
+        *status = !stream->capture ? kNone : stream->capture->valid ? kActive : kInvalidated;
+        return kSuccess;
+      },
+      handle);
+}
+
+// What comes in the stream waits for the record that the event has now. A capture may not wait for
+// work outside of it; captures that a wait would join are more than the fake knows.
+FAKE_EXPORT CuStatus cuStreamWaitEvent(CuStream handle, CuEvent event_handle, unsigned flags) {
+  return call(
+      __func__,
+      Needs::kContext,
+      [&]() -> int {
+        Context& context = here();
+        Stream* const stream = context.stream(handle);
+        const Event* const event = context.events.find(event_handle);
+        if (stream == nullptr) return no_stream();
+        if (event == nullptr) return no_event();
+        if (flags > 1) return kInvalidValue;
+        if (stream->capture) {
+          stream->capture->valid = false;
+          return kCaptureIsolation;
+        }
+        if (event->captured) return kCapturedEvent;
+        if (event->done) return kSuccess;
+        Stream* const before = event->stream;
+        const int64_t record = event->record;
+        return enqueue(context, *stream, {"cuStreamWaitEvent", [=](Context& running) {
+                                            return run_stream(running, *before, record);
+                                          }});
+      },
+      handle,
+      event_handle,
+      flags);
+}
+
 FAKE_EXPORT CuStatus cuEventCreate(CuEvent* event, unsigned flags) {
   return call(
       __func__,
