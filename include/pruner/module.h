@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define PRUNER_MODULE_ABI 4
+#define PRUNER_MODULE_ABI 5
 
 typedef struct {
   const char* name;
@@ -48,6 +48,49 @@ typedef struct {
 
 typedef struct PrunerModule PrunerModule;
 
+/* The kind of device that a module was compiled for. The numbers are DLPack's. */
+enum { PRUNER_CPU = 1, PRUNER_CUDA = 2, PRUNER_OPENCL = 4 };
+
+/* PrunerOptions says how an instance is made. Each member but `size` may be 0. */
+typedef struct {
+  uint64_t size;   /* sizeof(PrunerOptions) */
+  int32_t threads; /* the same as in pruner_module_create() */
+  int32_t device;  /* the number of the GPU among those that the driver lists */
+  /* Memory of the GPU for the activations of an instance, from a pool of the caller. allocate()
+     returns an address on the device that is a multiple of 16, or NULL for a failure. With NULL in
+     place of the functions the driver's own memory is used. Weights never come from the pool,
+     because all instances on a device share them. Modules for CUDA only. */
+  void* (*allocate)(void* pool, int64_t bytes);
+  void (*release)(void* pool, void* memory);
+  void* pool;
+} PrunerOptions;
+
+/* Flags of a run. */
+enum {
+  /* The run goes into `stream` behind everything that is there, and the call returns while the
+     device works. A call with a tensor in the host's memory waits all the same. */
+  PRUNER_RUN_STREAM = 1,
+  /* The call waits for the end of the run also in a stream. */
+  PRUNER_RUN_WAIT = 2
+};
+
+/* PrunerRun asks for one run. Tensors are dense and row-major, in the order of the specs; an output
+   overlaps no other tensor. */
+typedef struct {
+  uint64_t size; /* sizeof(PrunerRun) */
+  int32_t phase;
+  int32_t flags;
+  const int64_t* extents; /* one a symbol, in their order; NULL: those of the greatest shape */
+  const void* const* inputs;
+  void* const* outputs;
+  /* A byte a tensor says where the tensor lies: 0 in the host's memory, 1 in the memory of the
+     module's device. NULL: all of them lie in the host's memory. */
+  const uint8_t* inputs_on_device;
+  const uint8_t* outputs_on_device;
+  void* stream; /* a CUstream (cudaStream_t) with PRUNER_RUN_STREAM; NULL is CUDA's default one */
+  double* seconds; /* NULL, or takes the seconds of each of the phase's kernels in a profiled run */
+} PrunerRun;
+
 /* The PRUNER_MODULE_ABI that the module was built with. */
 int32_t pruner_module_abi(void);
 /* An instance with its own activations and thread pool; weights are shared. threads 0: the number
@@ -55,6 +98,9 @@ int32_t pruner_module_abi(void);
    control groups, OMP_NUM_THREADS). On a GPU an instance has its own queue, activations and weights
    there. NULL: see pruner_module_error (e.g. a CPU feature that is missing, no driver). */
 PrunerModule* pruner_module_create(int32_t threads);
+/* pruner_module_create() with more to say. */
+PrunerModule* pruner_module_create_with(const PrunerOptions* options);
+/* Waits for the runs of the instance that its streams still hold. */
 void pruner_module_destroy(PrunerModule* module);
 /* Why the last pruner_module_create or run of this thread failed. */
 const char* pruner_module_error(void);
@@ -74,10 +120,33 @@ int32_t pruner_module_threads(const PrunerModule* module);
 
 /* Runs the network: dense row-major tensors in the order of the specs; an output overlaps no other
    tensor. Kernels of a CPU work on them in place: addresses that are multiples of 64 are the
-   fastest. For a GPU they are copied. One run at a time for an instance. Floats below 1.2e-38 are
+   fastest. For a GPU they are copied; pruner_module_execute() takes tensors in its memory. One run
+   at a time for an instance. Floats below 1.2e-38 are
    taken for zeros unless the module was compiled with --denormals keep; the calling thread's
    floating-point mode is the same afterwards. 0: done; else see pruner_module_error. */
 int32_t pruner_module_run(PrunerModule* module, const void* const* inputs, void* const* outputs);
+
+/* PRUNER_CPU, PRUNER_CUDA or PRUNER_OPENCL. */
+int32_t pruner_module_device_kind(void);
+/* The number of the instance's device among those of its kind; 0 on a CPU. */
+int32_t pruner_module_device(const PrunerModule* module);
+
+/* Runs what `run` asks for, as pruner_module_run() does, on the tensors where they lie. 0: done, or
+   in the stream; else see pruner_module_error.
+
+   On CUDA a run with all of its tensors on the device copies nothing over the host, allocates
+   nothing and does not wait. If the stream is being captured, the run's kernels become nodes of the
+   caller's graph, which holds the addresses of the tensors and of this instance. A tensor whose
+   address is no multiple of 16 is copied on the device first. The tensors stay where they are until
+   the run has ended. Runs of an instance follow one another, whatever their streams; replays of a
+   captured graph count as runs that the caller keeps apart.
+
+   An index out of range that lies on the device is found while the run goes on. The run then reads
+   the nearest element that there is, and its error is the result of this call if the call waits,
+   else of pruner_module_wait() or of the next run. */
+int32_t pruner_module_execute(PrunerModule* module, const PrunerRun* run);
+/* Waits for all runs of the instance. 0: they were right; else see pruner_module_error. */
+int32_t pruner_module_wait(PrunerModule* module);
 
 /* Runs a phase like pruner_module_run(). `seconds` is NULL, or takes the seconds of each of the
    phase's kernels in a profiled run. */
@@ -191,6 +260,12 @@ typedef struct {
   const char* (*numerics)(void);
   int32_t (*time_kernels)(PrunerModule* module, double* seconds);
   int32_t (*output_dims)(const PrunerModule* module, int64_t* dims);
+  /* Since version 5. */
+  PrunerModule* (*create_with)(const PrunerOptions* options);
+  int32_t (*device_kind)(void);
+  int32_t (*device)(const PrunerModule* module);
+  int32_t (*execute)(PrunerModule* module, const PrunerRun* run);
+  int32_t (*wait)(PrunerModule* module);
 } PrunerModuleApi;
 
 /* Modules of version 3 have no table, but the functions that it has up to kernel_precision. */

@@ -22,8 +22,17 @@ class Module {
   /// cannot, `error` says why: no such file, a damaged one, no shared library, no module, a CPU
   /// feature missing.
   static std::optional<Module> load(const std::string& path, int threads, std::string* error) {
+    PrunerOptions options = {};
+    options.size = sizeof options;
+    options.threads = threads;
+    return load(path, options, error);
+  }
+  /// The same with more to say, such as the number of the GPU.
+  static std::optional<Module> load(const std::string& path,
+                                    const PrunerOptions& options,
+                                    std::string* error) {
     Module module;
-    const std::string problem = module.open(path, threads);
+    const std::string problem = module.open(path, options);
     if (problem.empty()) return std::optional<Module>(std::move(module));
     if (error != nullptr) *error = path + ": " + problem;
     return std::nullopt;
@@ -81,6 +90,23 @@ class Module {
   bool run_profiled(const void* const* inputs, void* const* outputs, double* seconds) {
     return run_phase(0, inputs, outputs, seconds);
   }
+
+  /// Returns PRUNER_CPU, PRUNER_CUDA or PRUNER_OPENCL; modules before version 5 do not tell the
+  /// two kinds of GPUs apart, and 0 stands for either.
+  int device_kind() const {
+    if (api_.device_kind != nullptr) return api_.device_kind();
+    return threads() > 0 ? PRUNER_CPU : 0;
+  }
+  /// Returns the number of the instance's device among those of its kind.
+  int device() const { return api_.device != nullptr ? api_.device(instance_) : 0; }
+  /// Calls pruner_module_execute(), which takes tensors on a GPU and a stream; false: see error().
+  /// A module before version 5 has no such call.
+  bool can_execute() const { return api_.execute != nullptr; }
+  bool execute(const PrunerRun& run) {
+    return api_.execute != nullptr && api_.execute(instance_, &run) == 0;
+  }
+  /// Calls pruner_module_wait(): waits for all runs; false: one was wrong, see error().
+  bool wait() { return api_.wait == nullptr || api_.wait(instance_) == 0; }
 
   /// Return the dimensions of a module compiled with --dim; the specs are of the greatest extents.
   int num_symbols() const { return api_.num_symbols == nullptr ? 0 : api_.num_symbols(); }
@@ -160,7 +186,7 @@ class Module {
   }
 
   /// Opens the module; returns "" or the problem.
-  std::string open(const std::string& path, int threads) {
+  std::string open(const std::string& path, const PrunerOptions& options) {
     // A bare file name would be searched on the library path.
     const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
     if (const char* problem = pruner_check_module_file(file.c_str())) return problem;
@@ -187,7 +213,13 @@ class Module {
         std::memcpy(&api_, table(), std::min<size_t>(sizeof api_, table()->size));
     }
     if (missing_ != nullptr) return std::string("not a pruner module: it has no ") + missing_;
-    instance_ = api_.create(threads);
+    const bool plain = options.device == 0 && options.allocate == nullptr;
+    if (api_.create_with == nullptr && !plain)
+      return "made for version " + std::to_string(api_.abi()) +
+             " of the module interface, which knows neither numbers of GPUs nor pools of memory; "
+             "compile it again";
+    instance_ =
+        api_.create_with != nullptr ? api_.create_with(&options) : api_.create(options.threads);
     return instance_ != nullptr ? "" : api_.error();
   }
 

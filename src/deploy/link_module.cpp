@@ -50,6 +50,8 @@ static const std::vector<std::string> kExported = {
     "pruner_module_shapes",       "pruner_module_extents",     "pruner_module_run_shaped",
     "pruner_module_kernels_at",   "pruner_module_checked",     "pruner_module_numerics",
     "pruner_module_output_dims",  "pruner_module_api",         "pruner_module_time_kernels",
+    "pruner_module_create_with",  "pruner_module_device_kind", "pruner_module_device",
+    "pruner_module_execute",      "pruner_module_wait",
 };
 
 // Returns the place in the file of the symbol kWeightsSymbol, which has `bytes` bytes.

@@ -45,6 +45,7 @@ enum class Place : uint8_t {
   kInput,     // index: among the model's inputs without the states
   kOutput,    // index: among its outputs without them
   kNumbers,   // index: among the numbers that a plan works out of the shapes
+  kFailures,  // index: byte offset among the words in which a GPU's checks of indices leave errors
 };
 
 struct ValuePlace {

@@ -49,11 +49,12 @@ int64_t alignment_of(const Target& target) {
   return target.is_gpu() ? int64_t{kPlanGpuAlignment} : kArenaAlignment;
 }
 
-/// Returns a GPU's launches of a step, whose arguments and workspace have their places.
-std::vector<ModulePlan::Launch> place_launches(const Artifact& artifact,
-                                               size_t code,
-                                               const ModulePlan::Step& step) {
-  std::vector<ModulePlan::Launch> launches;
+/// Appends a GPU's launches of an artifact, whose arguments and workspace have their places.
+void place_launches(const Artifact& artifact,
+                    size_t code,
+                    const std::vector<ValuePlace>& args,
+                    int64_t workspace,
+                    std::vector<ModulePlan::Launch>& launches) {
   for (const Artifact::Launch& launch : artifact.launches) {
     ModulePlan::Launch& placed = launches.emplace_back();
     placed = {launch.kernel,
@@ -65,12 +66,11 @@ std::vector<ModulePlan::Launch> place_launches(const Artifact& artifact,
               {}};
     for (const int i : launch.arguments) {
       const auto a = static_cast<size_t>(i);
-      placed.args.push_back({step.args[a], bytes_of(artifact.arguments[a])});
+      placed.args.push_back({args[a], bytes_of(artifact.arguments[a])});
     }
     if (launch.workspace)
-      placed.args.push_back({{Place::kArena, step.workspace}, artifact.workspace_bytes});
+      placed.args.push_back({{Place::kArena, workspace}, artifact.workspace_bytes});
   }
-  return launches;
 }
 
 /// Makes the numbers of the plan, which are formulas if there are several shapes.
@@ -113,21 +113,22 @@ class Sizes {
   PlanFormulas& formulas_;
 };
 
-/// Returns a group's inputs, other than constants, whose elements are indices that it reads at.
-std::vector<ModulePlan::Indices> indices_of(const Partition& partition,
-                                            size_t g,
-                                            const Sizes& sizes,
-                                            const ModulePlan::Step& step) {
+/// Holds an input of a group whose elements are indices that the group reads at.
+struct IndexInput {
+  size_t input = 0;
+  std::vector<int64_t> extents;  // in turn, each index must be a place of one of these
+  bool from_end = false;         // an index below 0 counts from the end
+};
+
+/// Returns a group's inputs of indices. Constant indices were checked by the importer.
+std::vector<IndexInput> index_inputs(const Partition& partition, size_t g, const Sizes& sizes) {
   const Group& group = partition.groups[g];
-  std::vector<ModulePlan::Indices> indices;
+  std::vector<IndexInput> inputs;
   const auto add = [&](size_t i, std::vector<int64_t> extents, bool from_end) {
-    if (step.args[i].place == Place::kConstant) return;
-    const PlannedValue& value = partition[group.inputs[i]];
-    indices.push_back({{step.args[i], sizes.bytes(group.inputs[i])},
-                       dtype_bytes(value.dtype),
-                       value.name,
-                       std::move(extents),
-                       from_end});
+    const bool constant =
+        partition[partition.storage_of(group.inputs[i]).owner].constant.has_value();
+    if (!constant || sizes.parameters(group.inputs[i]))
+      inputs.push_back({i, std::move(extents), from_end});
   };
   if (!group.index_extents.empty()) {
     const Node& node = partition.graph->nodes[group.node_numbers[0]];
@@ -141,7 +142,15 @@ std::vector<ModulePlan::Indices> indices_of(const Partition& partition,
     const Stage& stage = group.dag[placeholders[i]];
     if (!stage.read_at.empty()) add(i, sizes.read_at(g, placeholders[i]), stage.reads_from_end);
   }
-  return indices;
+  return inputs;
+}
+
+/// Returns the bytes behind a GPU's workspace where the checked copies of a group's indices lie.
+int64_t checked_bytes(const Partition& partition, size_t g, const Sizes& sizes) {
+  int64_t bytes = 0;
+  for (const IndexInput& read : index_inputs(partition, g, sizes))
+    bytes += aligned(sizes.bytes(partition.groups[g].inputs[read.input]), kPlanGpuAlignment);
+  return bytes;
 }
 
 /// Holds the states of all phases, each once, by name, and their places for every phase.
@@ -187,9 +196,8 @@ std::vector<ValueId> callers(const Partition& partition,
 }
 
 /// Returns the facts about all kernels of a group that the memory plan needs.
-KernelMemory memory_of(const GroupKernels& kernels, const Target& target) {
-  // The pointers of a GPU's kernel are declared to share no memory.
-  KernelMemory memory{0, target.is_gpu()};
+KernelMemory memory_of(const GroupKernels& kernels) {
+  KernelMemory memory;
   for (const ModuleKernel& kernel : kernels) {
     memory.workspace_bytes = std::max(memory.workspace_bytes, kernel.artifact.workspace_bytes);
     memory.rewrites = memory.rewrites || kernel.artifact.rewrites;
@@ -197,17 +205,70 @@ KernelMemory memory_of(const GroupKernels& kernels, const Target& target) {
   return memory;
 }
 
+/// Returns the same facts about a GPU's kernel, whose pointers are declared to share no memory.
+KernelMemory gpu_memory_of(const Partition& partition,
+                           size_t g,
+                           const Sizes& sizes,
+                           const GroupKernels& kernels) {
+  const int64_t workspace = memory_of(kernels).workspace_bytes;
+  const int64_t checked = checked_bytes(partition, g, sizes);
+  return {checked == 0 ? workspace : aligned(workspace, kPlanGpuAlignment) + checked, true};
+}
+
+/// Makes the launches of a GPU's step: a check of each tensor of indices, which leaves a copy
+/// without errors, then the artifact's, which read the copies. Each launch has arguments of its
+/// own, so the step keeps none.
+Result<Unit> make_launches(const Artifact& artifact,
+                           size_t code,
+                           ModuleKernels& kernels,
+                           ModulePlan::Step& step) {
+  std::vector<ValuePlace> args = std::move(step.args);
+  int64_t at = step.workspace + aligned(artifact.workspace_bytes, kPlanGpuAlignment);
+  for (const ModulePlan::Indices& read : step.indices) {
+    TRY_ASSIGN(const size_t check,
+               kernels.add_index_check({read.range.bytes / read.element_bytes,
+                                        read.element_bytes,
+                                        read.extents,
+                                        read.from_end}));
+    const ValuePlace copy{Place::kArena, at};
+    place_launches(kernels.made()[check].front().artifact,
+                   check,
+                   {read.range.at, copy, {Place::kFailures, 0}},
+                   0,
+                   step.launches);
+    args[read.input] = copy;
+    at += aligned(read.range.bytes, kPlanGpuAlignment);
+  }
+  place_launches(artifact, code, args, step.workspace, step.launches);
+  step.args.clear();
+  return Unit{};
+}
+
+/// Gives each check of indices a word of its own, in the order of the plan.
+void place_words(ModulePlan& plan) {
+  int64_t word = 0;
+  for (ModulePlan::Phase& phase : plan.phases)
+    for (ModulePlan::Shapes& shapes : phase.shapes)
+      for (ModulePlan::Step& step : shapes.steps)
+        for (ModulePlan::Launch& launch : step.launches)
+          for (ModulePlan::Range& arg : launch.args)
+            if (arg.at.place == Place::kFailures) arg.at.index = kPlanGpuAlignment * word++;
+}
+
 /// Returns the plan of some shapes without its code; enters the constants into `weights`.
-ModulePlan::Shapes make_shapes(const Partition& partition,
-                               const Sizes& sizes,
-                               const Target& target,
-                               const ModuleKernels& kernels,
-                               const std::vector<size_t>& of_group,
-                               const StateMemory& states,
-                               const PartitionRange* range,
-                               Weights& weights) {
+Result<ModulePlan::Shapes> make_shapes(const Partition& partition,
+                                       const Sizes& sizes,
+                                       const Target& target,
+                                       ModuleKernels& kernels,
+                                       const std::vector<size_t>& of_group,
+                                       const StateMemory& states,
+                                       const PartitionRange* range,
+                                       Weights& weights) {
   std::vector<KernelMemory> needs;
-  for (const size_t k : of_group) needs.push_back(memory_of(kernels.made()[k], target));
+  for (size_t g = 0; g < of_group.size(); ++g) {
+    const GroupKernels& made = kernels.made()[of_group[g]];
+    needs.push_back(target.is_gpu() ? gpu_memory_of(partition, g, sizes, made) : memory_of(made));
+  }
   MemoryPlan memory = plan_memory(partition, needs, alignment_of(target), states, range);
   ModulePlan::Shapes plan;
   plan.arena_bytes = memory.arena_bytes;
@@ -245,13 +306,17 @@ ModulePlan::Shapes make_shapes(const Partition& partition,
       if (place.place == Place::kConstant) place.index = weights.offset_of(partition, input, pack);
       step.args.push_back(place);
     }
-    step.indices = indices_of(partition, g, sizes, step);
-    step.args.push_back(memory.values[group.output.value]);
-    if (target.is_gpu()) {
-      step.launches = place_launches(artifact, of_group[g], step);
-      // Each launch of a GPU has arguments of its own.
-      step.args.clear();
+    for (IndexInput& read : index_inputs(partition, g, sizes)) {
+      const ValueId id = group.inputs[read.input];
+      step.indices.push_back({{step.args[read.input], sizes.bytes(id)},
+                              read.input,
+                              dtype_bytes(partition[id].dtype),
+                              partition[id].name,
+                              std::move(read.extents),
+                              read.from_end});
     }
+    step.args.push_back(memory.values[group.output.value]);
+    if (target.is_gpu()) TRY(make_launches(artifact, of_group[g], kernels, step));
   }
   for (PlannedCopy& copy : memory.copies) {
     copy.bytes = sizes.bytes(copy.value);
@@ -359,8 +424,9 @@ static Result<Artifact> add_phase(const Phase& phase,
     const PartitionRange* varies = one ? nullptr : range;
     TRY_ASSIGN(const std::vector<size_t> of_group, kernels.add(partition, network, varies));
     const Sizes sizes(partition, varies, formulas);
-    made.shapes.push_back(
-        make_shapes(partition, sizes, target, kernels, of_group, states, varies, weights));
+    TRY_ASSIGN(ModulePlan::Shapes shapes,
+               make_shapes(partition, sizes, target, kernels, of_group, states, varies, weights));
+    made.shapes.push_back(std::move(shapes));
     if (range == nullptr) return Unit{};
     std::vector<std::vector<Expr>> outputs;
     for (const ValueId id : partition.outputs) outputs.push_back(range->shapes[id.value]);
@@ -526,6 +592,7 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
                add_phase(phases[p], target, states.of_phase[p], weights, kernels, plan));
     if (!code.object.empty()) formulas.push_back(std::move(code));
   }
+  place_words(plan);
   plan.pipeline = phases.front().pipeline;
   if (plan.pipeline != nullptr) place_tensors(*plan.pipeline, alignment_of(target), plan);
   plan.states = states.all;

@@ -296,6 +296,14 @@ Result<GroupKernels> ModuleKernels::compile_fresh(const Network& network, size_t
   return kernels;
 }
 
+Result<size_t> ModuleKernels::add_index_check(const IndexCheck& check) {
+  const auto [at, is_new] = known_checks_.try_emplace(check, made_.size());
+  if (!is_new) return at->second;
+  TRY_ASSIGN(Artifact artifact, compile_index_check(check, target_));
+  made_.emplace_back().push_back({std::move(artifact), "", ""});
+  return at->second;
+}
+
 Result<std::vector<size_t>> ModuleKernels::add(const Partition& partition,
                                                const NetworkRanges* of,
                                                const PartitionRange* range) {

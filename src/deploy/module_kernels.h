@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/codegen.h"
+#include "codegen/index_check.h"
 #include "deploy/check_kernels.h"
 #include "deploy/module.h"
 #include "deploy/weights.h"
@@ -47,6 +48,10 @@ class ModuleKernels {
   Result<std::vector<size_t>> add(const Partition& partition,
                                   const NetworkRanges* network,
                                   const PartitionRange* range);
+
+  /// Compiles the kernel of a GPU that checks a tensor of indices, unless it is made already;
+  /// returns the number of the kernels.
+  Result<size_t> add_index_check(const IndexCheck& check);
 
   const std::vector<GroupKernels>& made() const { return made_; }
   /// Return how many kernels were run and right, and how many others were replaced.
@@ -141,6 +146,7 @@ class ModuleKernels {
   Weights& weights_;
   std::vector<GroupKernels> made_;
   std::map<Key, size_t> known_;  // numbers of the kernels
+  std::map<IndexCheck, size_t> known_checks_;
   int checked_ = 0, replaced_ = 0;
   size_t others_ = 0;  // kernels made after the first ones of their groups: their names count them
 };

@@ -45,6 +45,7 @@ int plan_place(Place place) {
     case Place::kInput: return kPlanInput;
     case Place::kOutput: return kPlanOutput;
     case Place::kNumbers: return kPlanNumbers;
+    case Place::kFailures: return kPlanFailures;
     case Place::kNone: break;
   }
   CHECK(false) << "an argument that is nowhere";

@@ -24,6 +24,7 @@ struct ModulePlan {
   /// Holds a tensor of indices, which must, in turn, lie in [-extent, extent) for one of `extents`.
   struct Indices {
     Range range;
+    size_t input = 0;  // number of the kernel's argument
     int64_t element_bytes = 0;
     std::string name;
     std::vector<int64_t> extents;
@@ -49,7 +50,7 @@ struct ModulePlan {
     std::vector<ValuePlace> args;       // kConstant: index is a byte offset among the weights
     int64_t workspace = 0;              // offset in the arena
     std::vector<Launch> launches = {};  // a GPU's launches
-    std::vector<Indices> indices = {};  // checked before the kernel runs
+    std::vector<Indices> indices = {};  // checked before the kernel runs: on a GPU by a launch each
     std::string precision = {};         // format of the products, for profiles; empty: not known
   };
   /// Holds the steps and copies that run at the shapes of a box.

@@ -99,7 +99,8 @@ static void destroy(PrunerModule* module) {
   free(module);
 }
 
-static PrunerModule* create(int32_t threads) {
+static PrunerModule* create(const PrunerOptions* options) {
+  int32_t threads = options->threads;
   int length = 0;
   const char* missing = pruner_missing_cpu_feature(pruner_plan.cpu_features, &length);
   if (missing != NULL) {
@@ -211,24 +212,50 @@ static int32_t run_steps(const Run* run, const PlanShapes* shapes, double* secon
 }
 
 /* The pool's threads take the mode of the calling one, which gets its own back in any case. */
-static int32_t run_shapes(PrunerModule* module,
-                          const PlanPhase* phase,
-                          const PlanShapes* shapes,
-                          const int64_t* values,
-                          const void* const* inputs,
-                          void* const* outputs,
-                          double* seconds) {
-  const Run run = {module, phase->num_symbols, values, inputs, outputs};
-  if (!pruner_plan.flushes_denormals) return run_steps(&run, shapes, seconds);
+static int32_t run_plan(PrunerModule* module, const PlanRun* plan) {
+  const PrunerRun* asked = plan->asked;
+  const Run run = {module, plan->phase->num_symbols, plan->values, asked->inputs, asked->outputs};
+  if (!pruner_plan.flushes_denormals) return run_steps(&run, plan->shapes, asked->seconds);
   const uint64_t callers = pruner_float_mode();
   pruner_set_float_mode(pruner_flushing(callers));
-  const int32_t failed = run_steps(&run, shapes, seconds);
+  const int32_t failed = run_steps(&run, plan->shapes, asked->seconds);
   pruner_set_float_mode(callers);
   return failed;
+}
+
+static int32_t device_of(const PrunerModule* module) {
+  (void)module;
+  return 0;
+}
+
+/* A run has ended when its call returns. */
+static int32_t wait_for_runs(PrunerModule* module) {
+  (void)module;
+  return 0;
+}
+
+static int32_t read_arena(const PrunerModule* module, int64_t offset, void* to, int64_t bytes) {
+  memcpy(to, module->arena + offset, (size_t)bytes);
+  return 0;
+}
+
+static int32_t write_arena(PrunerModule* module, int64_t offset, const void* from, int64_t bytes) {
+  if (from != NULL) memcpy(module->arena + offset, from, (size_t)bytes);
+  if (from == NULL) memset(module->arena + offset, 0, (size_t)bytes);
+  return 0;
 }
 
 static unsigned char* arena_of(const PrunerModule* module) { return module->arena; }
 static int64_t* values_of(const PrunerModule* module) { return module->values; }
 
-const PlanExecutor pruner_cpu_executor = {
-    create, destroy, threads_of, run_shapes, arena_of, values_of, NULL};
+const PlanExecutor pruner_cpu_executor = {create,
+                                          destroy,
+                                          threads_of,
+                                          device_of,
+                                          run_plan,
+                                          wait_for_runs,
+                                          read_arena,
+                                          write_arena,
+                                          arena_of,
+                                          values_of,
+                                          NULL};

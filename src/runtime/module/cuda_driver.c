@@ -26,6 +26,9 @@ typedef struct {
   Status (*create_stream)(void** stream, unsigned flags);
   Status (*destroy_stream)(void* stream);
   Status (*wait_stream)(void* stream);
+  Status (*stream_context)(void* stream, void** context);
+  Status (*stream_captures)(void* stream, int* status);
+  Status (*stream_waits)(void* stream, void* event, unsigned flags);
   Status (*allocate)(uint64_t* address, size_t bytes);
   Status (*release)(uint64_t address);
   Status (*allocate_host)(void** memory, size_t bytes, unsigned flags);
@@ -36,7 +39,9 @@ typedef struct {
   Status (*set_attribute)(void* kernel, int attribute, int value);
   Status (*write)(uint64_t to, const void* from, size_t bytes, void* stream);
   Status (*read)(void* to, uint64_t from, size_t bytes, void* stream);
+  Status (*copy)(uint64_t to, uint64_t from, size_t bytes, void* stream);
   Status (*fill)(uint64_t to, unsigned char value, size_t bytes, void* stream);
+  Status (*address_attribute)(void* value, int attribute, uint64_t address);
   Status (*launch)(void* kernel,
                    unsigned blocks_x,
                    unsigned blocks_y,
@@ -51,6 +56,7 @@ typedef struct {
   Status (*create_event)(void** event, unsigned flags);
   Status (*destroy_event)(void* event);
   Status (*record_event)(void* event, void* stream);
+  Status (*wait_event)(void* event);
   Status (*event_milliseconds)(float* milliseconds, void* start, void* end);
   Status (*begin_capture)(void* stream, int mode);
   Status (*end_capture)(void* stream, void** graph);
@@ -77,6 +83,9 @@ static const char* const kCalls[] = {"cuInit",
                                      "cuStreamCreate",
                                      "cuStreamDestroy_v2",
                                      "cuStreamSynchronize",
+                                     "cuStreamGetCtx",
+                                     "cuStreamIsCapturing",
+                                     "cuStreamWaitEvent",
                                      "cuMemAlloc_v2",
                                      "cuMemFree_v2",
                                      "cuMemHostAlloc",
@@ -87,11 +96,14 @@ static const char* const kCalls[] = {"cuInit",
                                      "cuFuncSetAttribute",
                                      "cuMemcpyHtoDAsync_v2",
                                      "cuMemcpyDtoHAsync_v2",
+                                     "cuMemcpyDtoDAsync_v2",
                                      "cuMemsetD8Async",
+                                     "cuPointerGetAttribute",
                                      "cuLaunchKernel",
                                      "cuEventCreate",
                                      "cuEventDestroy_v2",
                                      "cuEventRecord",
+                                     "cuEventSynchronize",
                                      "cuEventElapsedTime",
                                      "cuStreamBeginCapture_v2",
                                      "cuStreamEndCapture",
@@ -103,9 +115,9 @@ enum { kNumCalls = sizeof kCalls / sizeof *kCalls };
 _Static_assert(sizeof(Cuda) == kNumCalls * sizeof(void*), "a name for every call");
 
 /* CU_STREAM_NON_BLOCKING: no waiting for the default stream of others in the process;
-   CU_STREAM_CAPTURE_MODE_RELAXED: other threads may allocate during a capture; then two errors,
-   CUDA_ERROR_OUT_OF_MEMORY and CUDA_ERROR_NO_DEVICE. */
-enum { kNonBlocking = 1, kRelaxed = 2, kOutOfMemory = 2, kNoDevice = 100 };
+   CU_STREAM_CAPTURE_MODE_RELAXED: other threads may allocate during a capture; then three errors,
+   CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_OUT_OF_MEMORY and CUDA_ERROR_NO_DEVICE. */
+enum { kNonBlocking = 1, kRelaxed = 2, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100 };
 /* Attributes of devices. */
 enum {
   kThreadsPerBlock = 1,
@@ -119,14 +131,24 @@ enum {
 };
 /* An attribute of functions. */
 enum { kMostDynamicBytes = 8 };
+/* Attributes of addresses, and the device's kind of memory. */
+enum { kMemoryType = 2, kManaged = 8, kAddressDevice = 9, kDeviceMemory = 2 };
+/* CU_EVENT_DISABLE_TIMING; streams up to CU_STREAM_PER_THREAD are CUDA's own, of any context; the
+   status of a stream without a capture. */
+enum { kNoTiming = 2, kLastOfCuda = 2, kNoCapture = 0 };
 
 struct GpuDevice {
   Cuda cuda;
   GpuFacts facts;
   int device;
   void* context; /* the device's primary one; NULL until it is retained */
-  void* stream;  /* the queue; launches and copies run in order */
-  void** marks;  /* events */
+  void* stream;  /* the device's own queue */
+  void*
+      entered; /* `stream`, or a stream of the caller's between enter_stream() and leave_stream() */
+  void* queue; /* `entered`, or `stream` during a recording; launches and copies run in order */
+  void* done;  /* an event behind the run that was last left in a stream of the caller's */
+  int is_left; /* whether the host has not waited for that event */
+  void** marks; /* events */
   int64_t num_marks;
 };
 
@@ -258,7 +280,9 @@ static int open_device(GpuDevice* gpu, int number, const GpuNeeds* needs) {
   void* left = NULL;
   if (!check(cuda, cuda->push_context(context), "cuCtxPushCurrent")) return 0;
   const int made = check(cuda, cuda->create_stream(&gpu->stream, kNonBlocking), "cuStreamCreate") &&
-                   make_marks(gpu, needs->marks);
+                   make_marks(gpu, needs->marks) &&
+                   check(cuda, cuda->create_event(&gpu->done, kNoTiming), "cuEventCreate");
+  gpu->entered = gpu->queue = gpu->stream;
   cuda->pop_context(&left);
   return made;
 }
@@ -268,6 +292,7 @@ static void close(GpuDevice* gpu) {
   void* left = NULL;
   if (gpu->stream != NULL && cuda->push_context(gpu->context) == 0) {
     for (int64_t i = 0; i < gpu->num_marks; i++) cuda->destroy_event(gpu->marks[i]);
+    if (gpu->done != NULL) cuda->destroy_event(gpu->done);
     cuda->destroy_stream(gpu->stream);
     cuda->pop_context(&left);
   }
@@ -362,17 +387,17 @@ static void release(GpuDevice* gpu, int kind, GpuHandle handle) {
 }
 
 static int write(GpuDevice* gpu, GpuHandle to, const void* from, int64_t bytes) {
-  const Status status = gpu->cuda.write(to, from, (size_t)bytes, gpu->stream);
+  const Status status = gpu->cuda.write(to, from, (size_t)bytes, gpu->queue);
   return check(&gpu->cuda, status, "cuMemcpyHtoDAsync");
 }
 
 static int read(GpuDevice* gpu, void* to, GpuHandle from, int64_t bytes) {
-  const Status status = gpu->cuda.read(to, from, (size_t)bytes, gpu->stream);
+  const Status status = gpu->cuda.read(to, from, (size_t)bytes, gpu->queue);
   return check(&gpu->cuda, status, "cuMemcpyDtoHAsync");
 }
 
 static int fill(GpuDevice* gpu, GpuHandle memory, uint8_t value, int64_t bytes) {
-  const Status status = gpu->cuda.fill(memory, value, (size_t)bytes, gpu->stream);
+  const Status status = gpu->cuda.fill(memory, value, (size_t)bytes, gpu->queue);
   return check(&gpu->cuda, status, "cuMemsetD8Async");
 }
 
@@ -392,18 +417,18 @@ static int launch(GpuDevice* gpu,
                                          1,
                                          1,
                                          (unsigned)plan->dynamic_bytes,
-                                         gpu->stream,
+                                         gpu->queue,
                                          places,
                                          NULL);
   return check(&gpu->cuda, status, "cuLaunchKernel");
 }
 
 static int wait(GpuDevice* gpu) {
-  return check(&gpu->cuda, gpu->cuda.wait_stream(gpu->stream), "cuStreamSynchronize");
+  return check(&gpu->cuda, gpu->cuda.wait_stream(gpu->queue), "cuStreamSynchronize");
 }
 
 static int mark(GpuDevice* gpu, int64_t which) {
-  return check(&gpu->cuda, gpu->cuda.record_event(gpu->marks[which], gpu->stream), "cuEventRecord");
+  return check(&gpu->cuda, gpu->cuda.record_event(gpu->marks[which], gpu->queue), "cuEventRecord");
 }
 
 static int elapsed(GpuDevice* gpu, int64_t from, double* seconds) {
@@ -420,7 +445,9 @@ static void* pin(GpuDevice* gpu, int64_t bytes) {
   return check(&gpu->cuda, status, "cuMemHostAlloc") ? memory : NULL;
 }
 
+/* A recording is made in the device's own stream, whatever the queue is. */
 static int begin_recording(GpuDevice* gpu) {
+  gpu->queue = gpu->stream;
   const Status status = gpu->cuda.begin_capture(gpu->stream, kRelaxed);
   return check(&gpu->cuda, status, "cuStreamBeginCapture");
 }
@@ -430,6 +457,7 @@ static GpuHandle end_recording(GpuDevice* gpu) {
   const Cuda* cuda = &gpu->cuda;
   void* graph = NULL;
   void* executable = NULL;
+  gpu->queue = gpu->entered;
   if (!check(cuda, cuda->end_capture(gpu->stream, &graph), "cuStreamEndCapture")) return 0;
   const Status status = cuda->instantiate(&executable, graph, 0);
   cuda->destroy_graph(graph);
@@ -437,11 +465,102 @@ static GpuHandle end_recording(GpuDevice* gpu) {
 }
 
 static int replay(GpuDevice* gpu, GpuHandle recording) {
-  const Status status = gpu->cuda.launch_graph(pointer(recording), gpu->stream);
+  const Status status = gpu->cuda.launch_graph(pointer(recording), gpu->queue);
   return check(&gpu->cuda, status, "cuGraphLaunch");
 }
 
-const GpuDriver pruner_cuda_driver = {
-    list, open,    close,   facts_of,        enter,         leave, allocate, view,
-    load, kernel,  release, write,           read,          fill,  launch,   wait,
-    mark, elapsed, pin,     begin_recording, end_recording, replay};
+static int copy(GpuDevice* gpu, GpuHandle to, GpuHandle from, int64_t bytes) {
+  const Status status = gpu->cuda.copy(to, from, (size_t)bytes, gpu->queue);
+  return check(&gpu->cuda, status, "cuMemcpyDtoDAsync");
+}
+
+/* CUDA knows nothing of pageable memory of the host; managed memory is both sides' to read. */
+static int check_address(GpuDevice* gpu, GpuHandle address, int on_device, const char* name) {
+  const Cuda* cuda = &gpu->cuda;
+  unsigned type = 0, managed = 0;
+  int device = gpu->device;
+  Status status = cuda->address_attribute(&type, kMemoryType, address);
+  const int is_host = status == kInvalidValue || (status == 0 && type != kDeviceMemory);
+  if (!is_host && status == 0) status = cuda->address_attribute(&managed, kManaged, address);
+  if (!is_host && status == 0) status = cuda->address_attribute(&device, kAddressDevice, address);
+  if (!is_host && !check(cuda, status, "cuPointerGetAttribute")) return 0;
+  if (managed || (is_host && !on_device) || (!is_host && on_device && device == gpu->device))
+    return 1;
+  if (is_host || !on_device)
+    return pruner_fail("\"%s\" lies in the memory of %s, the run says that it lies in that of %s",
+                       name,
+                       is_host ? "the host" : "a device",
+                       is_host ? "the device" : "the host");
+  return pruner_fail(
+      "\"%s\" lies on cuda:%d, the module runs on cuda:%d", name, device, gpu->device);
+}
+
+/* A stream waits on the device for the last run, which was left in the same or another one: a
+   stream that was destroyed and a new one may have one handle. */
+static int wait_for_left(GpuDevice* gpu, void* stream) {
+  if (!gpu->is_left) return 1;
+  return check(&gpu->cuda, gpu->cuda.stream_waits(stream, gpu->done, 0), "cuStreamWaitEvent");
+}
+
+static int enter_stream(GpuDevice* gpu, void* stream, int* captured) {
+  const Cuda* cuda = &gpu->cuda;
+  int status = kNoCapture;
+  void* context = gpu->context;
+  const int is_cudas = (uintptr_t)stream <= kLastOfCuda;
+  if (!is_cudas && !check(cuda, cuda->stream_context(stream, &context), "cuStreamGetCtx")) return 0;
+  if (context != gpu->context)
+    return pruner_fail(
+        "the stream is of another device or context than cuda:%d, where the module "
+        "runs",
+        gpu->device);
+  if (!is_cudas && !check(cuda, cuda->stream_captures(stream, &status), "cuStreamIsCapturing"))
+    return 0;
+  *captured = status != kNoCapture;
+  if (!*captured && !wait_for_left(gpu, stream)) return 0;
+  gpu->entered = gpu->queue = stream;
+  return 1;
+}
+
+static int leave_stream(GpuDevice* gpu, int captured) {
+  void* const stream = gpu->entered;
+  gpu->entered = gpu->queue = gpu->stream;
+  if (captured) return 1;
+  if (!check(&gpu->cuda, gpu->cuda.record_event(gpu->done, stream), "cuEventRecord")) return 0;
+  gpu->is_left = 1;
+  return 1;
+}
+
+static int wait_for_streams(GpuDevice* gpu) {
+  if (!gpu->is_left) return 1;
+  gpu->is_left = 0;
+  return check(&gpu->cuda, gpu->cuda.wait_event(gpu->done), "cuEventSynchronize");
+}
+
+const GpuDriver pruner_cuda_driver = {.list = list,
+                                      .open = open,
+                                      .close = close,
+                                      .facts = facts_of,
+                                      .enter = enter,
+                                      .leave = leave,
+                                      .allocate = allocate,
+                                      .view = view,
+                                      .load = load,
+                                      .kernel = kernel,
+                                      .release = release,
+                                      .write = write,
+                                      .read = read,
+                                      .fill = fill,
+                                      .launch = launch,
+                                      .wait = wait,
+                                      .mark = mark,
+                                      .elapsed = elapsed,
+                                      .pin = pin,
+                                      .begin_recording = begin_recording,
+                                      .end_recording = end_recording,
+                                      .replay = replay,
+                                      .is_cuda = 1,
+                                      .copy = copy,
+                                      .check_address = check_address,
+                                      .enter_stream = enter_stream,
+                                      .leave_stream = leave_stream,
+                                      .wait_for_streams = wait_for_streams};

@@ -5,29 +5,42 @@
 
 #include "runtime/module/plan.h"
 
-/* The functions of pruner/module.h that the executors do differently. */
+/* One run. `values` are plan_number()'s, NULL if there are no symbols; they stay as they are until
+   the next run begins. Of `asked` the extents and the phase's number are not read. */
+typedef struct {
+  const PlanPhase* phase;
+  const PlanShapes* shapes;
+  const int64_t* values;
+  const PrunerRun* asked;
+} PlanRun;
+
+/* The functions of pruner/module.h that the executors do differently. A function that returns an
+   int32_t returns 0 when it is done; else pruner_fail() says why. */
 typedef struct PlanExecutor {
-  PrunerModule* (*create)(int32_t threads); /* NULL: pruner_fail() says why */
+  PrunerModule* (*create)(const PrunerOptions* options); /* NULL: pruner_fail() says why */
   void (*destroy)(PrunerModule* module);
   int32_t (*threads)(const PrunerModule* module); /* threads of a CPU's pool; 0 on a GPU */
-  /* Returns 0 when done. `values` are plan_number()'s, NULL if there are no symbols. `seconds` is
-     NULL, or gets one number per step in a profiled run. */
-  int32_t (*run)(PrunerModule* module,
-                 const PlanPhase* phase,
-                 const PlanShapes* shapes,
-                 const int64_t* values,
-                 const void* const* inputs,
-                 void* const* outputs,
-                 double* seconds);
-  /* Returns a CPU's arena, whose first bytes hold the states; NULL on a GPU, which has none. */
+  int32_t (*device)(const PrunerModule* module);  /* number of the device; 0 on a CPU */
+  int32_t (*run)(PrunerModule* module, const PlanRun* run);
+  int32_t (*wait)(PrunerModule* module); /* pruner_module_wait() */
+  /* Copy `bytes` of the arena, where the states are, from and to the host's memory. For `from`,
+     NULL stands for zeros. */
+  int32_t (*read_arena)(const PrunerModule* module, int64_t offset, void* to, int64_t bytes);
+  int32_t (*write_arena)(PrunerModule* module, int64_t offset, const void* from, int64_t bytes);
+  /* Returns a CPU's arena; NULL on a GPU, where it is not the host's to read. */
   unsigned char* (*arena)(const PrunerModule* module);
-  /* Returns a CPU's room for the plan's num_values, no extents at first; NULL on a GPU. */
-  int64_t* (*values)(const PrunerModule* module);
+  int64_t* (*values)(const PrunerModule* module); /* the plan's num_values, no extents at first */
   /* Runs pruner_module_time_kernels() on a GPU; NULL on a CPU. */
   int32_t (*time_kernels)(PrunerModule* module, double* seconds);
 } PlanExecutor;
 
 extern const PlanExecutor pruner_cpu_executor, pruner_gpu_executor;
+
+/* Returns the bytes of a dense tensor. `*dims` are plan_number()s of its dims, which the function
+   goes past; NULL: the dims are those of the spec. */
+int64_t pruner_tensor_bytes(const PrunerTensorSpec* spec,
+                            const int64_t** dims,
+                            const int64_t* values);
 
 /* Seconds of a clock that only goes on. */
 double pruner_now(void);

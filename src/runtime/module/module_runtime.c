@@ -7,6 +7,7 @@
 
 #include "runtime/module/executor.h"
 #include "runtime/module/fail.h"
+#include "runtime/module/gpu_driver.h"
 #include "runtime/module/pipeline.h"
 #include "runtime/module/plan.h"
 
@@ -70,8 +71,29 @@ const char* pruner_module_checked(void) { return pruner_plan.checked; }
 
 const char* pruner_module_numerics(void) { return pruner_plan.numerics; }
 
+/* A program that is newer than this module may ask for what the module does not know. */
+static int knows(uint64_t size, uint64_t known, const char* what) {
+  if (size == known) return 1;
+  return pruner_fail(
+      "%s has %llu bytes, this module knows one of %llu: set its size to its sizeof, "
+      "and use the pruner/module.h of the version that compiled the module",
+      what,
+      (unsigned long long)size,
+      (unsigned long long)known);
+}
+
+PrunerModule* pruner_module_create_with(const PrunerOptions* options) {
+  if (!knows(options->size, sizeof *options, "PrunerOptions")) return NULL;
+  if ((options->allocate == NULL) != (options->release == NULL)) {
+    pruner_fail("a pool has both functions, allocate and release, or none");
+    return NULL;
+  }
+  return pruner_plan.executor->create(options);
+}
+
 PrunerModule* pruner_module_create(int32_t threads) {
-  return pruner_plan.executor->create(threads);
+  const PrunerOptions options = {.size = sizeof options, .threads = threads};
+  return pruner_module_create_with(&options);
 }
 
 void pruner_module_destroy(PrunerModule* module) {
@@ -80,6 +102,15 @@ void pruner_module_destroy(PrunerModule* module) {
 
 int32_t pruner_module_threads(const PrunerModule* module) {
   return pruner_plan.executor->threads(module);
+}
+
+int32_t pruner_module_device_kind(void) {
+  if (pruner_plan.driver == NULL) return PRUNER_CPU;
+  return pruner_plan.driver->is_cuda ? PRUNER_CUDA : PRUNER_OPENCL;
+}
+
+int32_t pruner_module_device(const PrunerModule* module) {
+  return pruner_plan.executor->device(module);
 }
 
 /* NULL: there is none, as has been said. */
@@ -244,19 +275,122 @@ static int64_t* values_at(PrunerModule* module, const PlanPhase* phase, const in
   return values;
 }
 
+int64_t pruner_tensor_bytes(const PrunerTensorSpec* spec,
+                            const int64_t** dims,
+                            const int64_t* values) {
+#define BYTES(abi, cpp, text, kind, bits, fraction, onnx, numpy) ((bits) + 7) / 8,
+  static const int64_t kBytes[] = {PRUNER_DTYPES(BYTES)};
+#undef BYTES
+  int64_t bytes = kBytes[spec->dtype];
+  for (int32_t d = 0; d < spec->rank; d++)
+    bytes *= *dims == NULL ? spec->shape[d] : plan_number(values, *(*dims)++);
+  return bytes;
+}
+
+/* A tensor of a run, which begins and ends there. */
+typedef struct {
+  uintptr_t begin, end;
+  int on_device;
+  const char* name;
+} Span;
+
+static int find_span(
+    const PrunerTensorSpec* spec, const void* data, int on_device, int64_t bytes, Span* span) {
+  *span = (Span){(uintptr_t)data, (uintptr_t)data + (uintptr_t)bytes, on_device, spec->name};
+  if (data != NULL || bytes == 0) return 1;
+  return pruner_fail("the address of \"%s\" is NULL", spec->name);
+}
+
+static int overlap(const Span* a, const Span* b) {
+  return a->on_device == b->on_device && a->begin < b->end && b->begin < a->end;
+}
+
+/* An output that overlaps another tensor would be wrong in silence. */
+static int check_spans(const Span* inputs, int64_t num_inputs, const Span* outputs, int64_t count) {
+  for (int64_t o = 0; o < count; o++) {
+    for (int64_t i = 0; i < num_inputs + o; i++) {
+      const Span* other = i < num_inputs ? &inputs[i] : &outputs[i - num_inputs];
+      if (overlap(&outputs[o], other))
+        return pruner_fail(
+            "the output \"%s\" overlaps \"%s\" in memory: it needs memory of its own",
+            outputs[o].name,
+            other->name);
+    }
+  }
+  return 1;
+}
+
+/* Whether the tensors of a run lie where this module can work on them. */
+static int check_tensors(const PrunerPhase* spec,
+                         const int64_t* input_dims,
+                         const int64_t* output_dims,
+                         const int64_t* values,
+                         const PrunerRun* run) {
+  Span inputs[spec->num_inputs + 1], outputs[spec->num_outputs + 1];
+  for (int64_t i = 0; i < spec->num_inputs; i++) {
+    const int there = run->inputs_on_device != NULL && run->inputs_on_device[i];
+    const int64_t bytes = pruner_tensor_bytes(&spec->inputs[i], &input_dims, values);
+    if (!find_span(&spec->inputs[i], run->inputs[i], there, bytes, &inputs[i])) return 0;
+  }
+  for (int64_t o = 0; o < spec->num_outputs; o++) {
+    const int there = run->outputs_on_device != NULL && run->outputs_on_device[o];
+    const int64_t bytes = pruner_tensor_bytes(&spec->outputs[o], &output_dims, values);
+    if (!find_span(&spec->outputs[o], run->outputs[o], there, bytes, &outputs[o])) return 0;
+  }
+  const Span* device = NULL;
+  for (int64_t i = 0; device == NULL && i < spec->num_inputs; i++)
+    if (inputs[i].on_device) device = &inputs[i];
+  for (int64_t o = 0; device == NULL && o < spec->num_outputs; o++)
+    if (outputs[o].on_device) device = &outputs[o];
+  const int32_t kind = pruner_module_device_kind();
+  if (kind != PRUNER_CUDA && device != NULL)
+    return pruner_fail(
+        "\"%s\" is said to lie on a device; a module for %s takes tensors in the "
+        "host's memory",
+        device->name,
+        kind == PRUNER_CPU ? "CPUs" : "OpenCL");
+  if (kind != PRUNER_CUDA && (run->flags & PRUNER_RUN_STREAM))
+    return pruner_fail("a run in a stream is for modules for CUDA; this one is for %s",
+                       kind == PRUNER_CPU ? "CPUs" : "OpenCL");
+  return check_spans(inputs, spec->num_inputs, outputs, spec->num_outputs);
+}
+
+int32_t pruner_module_execute(PrunerModule* module, const PrunerRun* run) {
+  const int32_t known = PRUNER_RUN_STREAM | PRUNER_RUN_WAIT;
+  if (!knows(run->size, sizeof *run, "PrunerRun")) return 1;
+  if (run->flags & ~known) return !pruner_fail("the flags %d of a run are not known", run->flags);
+  const PlanPhase* phase = phase_of(run->phase);
+  if (phase == NULL) return 1;
+  if (pruner_plan.pipeline != NULL) {
+    if (!check_tensors(&pruner_plan.pipeline->spec, NULL, NULL, NULL, run)) return 1;
+    return pruner_run_pipeline(module, run->inputs, run->outputs, run->seconds);
+  }
+  const int64_t* extents = run->extents;
+  if (extents == NULL && phase->num_symbols > 0)
+    extents = phase->shapes[0].box + phase->num_symbols; /* the greatest */
+  const PlanShapes* shapes = shapes_at(phase, extents);
+  if (shapes == NULL) return 1;
+  const int64_t* values = values_at(module, phase, extents);
+  if (!check_tensors(&phase->spec, phase->input_dims, shapes->output_dims, values, run)) return 1;
+  const PlanRun planned = {phase, shapes, values, run};
+  return pruner_plan.executor->run(module, &planned);
+}
+
+int32_t pruner_module_wait(PrunerModule* module) { return pruner_plan.executor->wait(module); }
+
 int32_t pruner_module_run_shaped(PrunerModule* module,
                                  int32_t index,
                                  const int64_t* extents,
                                  const void* const* inputs,
                                  void* const* outputs,
                                  double* seconds) {
-  const PlanPhase* phase = phase_of(index);
-  if (phase != NULL && pruner_plan.pipeline != NULL)
-    return pruner_run_pipeline(module, inputs, outputs, seconds);
-  const PlanShapes* shapes = phase == NULL ? NULL : shapes_at(phase, extents);
-  if (shapes == NULL) return 1;
-  const int64_t* values = values_at(module, phase, extents);
-  return pruner_plan.executor->run(module, phase, shapes, values, inputs, outputs, seconds);
+  const PrunerRun run = {.size = sizeof run,
+                         .phase = index,
+                         .extents = extents,
+                         .inputs = inputs,
+                         .outputs = outputs,
+                         .seconds = seconds};
+  return pruner_module_execute(module, &run);
 }
 
 int32_t pruner_run_stage(PrunerModule* module, int64_t stage, const PipelineStage* run) {
@@ -268,8 +402,9 @@ int32_t pruner_run_stage(PrunerModule* module, int64_t stage, const PipelineStag
   double* seconds = run->seconds == NULL ? NULL : run->seconds + shapes->first_kernel;
   const PrunerPhase* spec = &phase->spec;
   write_dims(spec->outputs, spec->num_outputs, shapes->output_dims, values, run->output_dims);
-  return pruner_plan.executor->run(
-      module, phase, shapes, values, run->inputs, run->outputs, seconds);
+  const PrunerRun asked = {.inputs = run->inputs, .outputs = run->outputs, .seconds = seconds};
+  const PlanRun planned = {phase, shapes, values, &asked};
+  return pruner_plan.executor->run(module, &planned);
 }
 
 /* At the greatest shape. */
@@ -278,11 +413,7 @@ int32_t pruner_module_run_phase(PrunerModule* module,
                                 const void* const* inputs,
                                 void* const* outputs,
                                 double* seconds) {
-  const PlanPhase* phase = phase_of(index);
-  if (phase == NULL) return 1;
-  const int64_t* greatest =
-      phase->num_symbols == 0 ? NULL : phase->shapes[0].box + phase->num_symbols;
-  return pruner_module_run_shaped(module, index, greatest, inputs, outputs, seconds);
+  return pruner_module_run_shaped(module, index, NULL, inputs, outputs, seconds);
 }
 
 int32_t pruner_module_output_dims(const PrunerModule* module, int64_t* dims) {
@@ -316,31 +447,27 @@ const PrunerTensorSpec* pruner_module_state(int32_t index) {
 }
 
 /* NULL: there is no such state, as has been said. */
-static unsigned char* bytes_of_state(const PrunerModule* module, int32_t index) {
-  if (index >= 0 && index < pruner_plan.num_states)
-    return pruner_plan.executor->arena(module) + pruner_plan.state_places[index].offset;
+static const PlanState* place_of_state(int32_t index) {
+  if (index >= 0 && index < pruner_plan.num_states) return &pruner_plan.state_places[index];
   pruner_fail("there is no state %d; the module has %d", index, (int)pruner_plan.num_states);
   return NULL;
 }
 
 int32_t pruner_module_read_state(const PrunerModule* module, int32_t index, void* to) {
-  const unsigned char* from = bytes_of_state(module, index);
-  if (from == NULL) return 1;
-  memcpy(to, from, (size_t)pruner_plan.state_places[index].bytes);
-  return 0;
+  const PlanState* state = place_of_state(index);
+  if (state == NULL) return 1;
+  return pruner_plan.executor->read_arena(module, state->offset, to, state->bytes);
 }
 
 int32_t pruner_module_write_state(PrunerModule* module, int32_t index, const void* from) {
-  unsigned char* to = bytes_of_state(module, index);
-  if (to == NULL) return 1;
-  memcpy(to, from, (size_t)pruner_plan.state_places[index].bytes);
-  return 0;
+  const PlanState* state = place_of_state(index);
+  if (state == NULL) return 1;
+  return pruner_plan.executor->write_arena(module, state->offset, from, state->bytes);
 }
 
 int32_t pruner_module_reset(PrunerModule* module) {
-  if (pruner_plan.state_bytes > 0)
-    memset(pruner_plan.executor->arena(module), 0, (size_t)pruner_plan.state_bytes);
-  return 0;
+  if (pruner_plan.state_bytes == 0) return 0;
+  return pruner_plan.executor->write_arena(module, 0, NULL, pruner_plan.state_bytes);
 }
 
 const PrunerModuleApi* pruner_module_api(void) {
@@ -372,6 +499,11 @@ const PrunerModuleApi* pruner_module_api(void) {
       pruner_module_numerics,
       pruner_module_time_kernels,
       pruner_module_output_dims,
+      pruner_module_create_with,
+      pruner_module_device_kind,
+      pruner_module_device,
+      pruner_module_execute,
+      pruner_module_wait,
   };
   return &api;
 }

@@ -402,6 +402,21 @@ static int elapsed(GpuDevice* gpu, int64_t from, double* seconds) {
 }
 
 /* OpenCL 1.2 has no recordings. */
-const GpuDriver pruner_opencl_driver = {
-    list,  open, close, facts_of, enter, leave, allocate, view, load, kernel, release,
-    write, read, fill,  launch,   wait,  mark,  elapsed,  NULL, NULL, NULL,   NULL};
+const GpuDriver pruner_opencl_driver = {.list = list,
+                                        .open = open,
+                                        .close = close,
+                                        .facts = facts_of,
+                                        .enter = enter,
+                                        .leave = leave,
+                                        .allocate = allocate,
+                                        .view = view,
+                                        .load = load,
+                                        .kernel = kernel,
+                                        .release = release,
+                                        .write = write,
+                                        .read = read,
+                                        .fill = fill,
+                                        .launch = launch,
+                                        .wait = wait,
+                                        .mark = mark,
+                                        .elapsed = elapsed};

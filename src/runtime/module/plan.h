@@ -23,8 +23,8 @@ static inline int pruner_in_box(const int64_t* box, const int64_t* values, int64
 }
 
 /* An instance's activations, the module's weights, the caller's tensors, the numbers of
-   plan_number(). */
-enum { kPlanArena, kPlanWeight, kPlanInput, kPlanOutput, kPlanNumbers };
+   plan_number(), and an instance's words about indices out of range (gpu_instance.h). */
+enum { kPlanArena, kPlanWeight, kPlanInput, kPlanOutput, kPlanNumbers, kPlanFailures };
 
 /* Offsets in the arena and the weights of a GPU are multiples of kPlanGpuAlignment. NVIDIA's
    devices ask the largest alignment of OpenCL's sub-buffers. */
