@@ -7,11 +7,21 @@ import os
 import struct
 import threading
 import time
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-_ABI = 4
+from pruner.device import (
+    DeviceTensor,
+    device_tensor,
+    empty_like,
+    keep_until_run,
+    lies_on_device,
+    stream_handle,
+)
+
+_ABI = 5
+_WITH_SYMBOLS = 4  # the first version with dynamic dimensions
 _WITHOUT_SYMBOLS = 3  # the oldest version that can still be loaded
 # The names of the values of PrunerDType, in order. The second entry is numpy's type for an element
 # if numpy has no type of the first name.
@@ -80,6 +90,40 @@ class _Symbol(ctypes.Structure):
     ]
 
 
+_ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+_RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class _Options(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_uint64),
+        ("threads", ctypes.c_int32),
+        ("device", ctypes.c_int32),
+        ("allocate", _ALLOCATE),
+        ("release", _RELEASE),
+        ("pool", ctypes.c_void_p),
+    ]
+
+
+class _Run(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_uint64),
+        ("phase", ctypes.c_int32),
+        ("flags", ctypes.c_int32),
+        ("extents", ctypes.POINTER(ctypes.c_int64)),
+        ("inputs", ctypes.POINTER(ctypes.c_void_p)),
+        ("outputs", ctypes.POINTER(ctypes.c_void_p)),
+        ("inputs_on_device", ctypes.c_char_p),
+        ("outputs_on_device", ctypes.c_char_p),
+        ("stream", ctypes.c_void_p),
+        ("seconds", ctypes.POINTER(ctypes.c_double)),
+    ]
+
+
+_RUN_STREAM, _RUN_WAIT = 1, 2  # flags of a run
+_CPU, _CUDA, _OPENCL = 1, 2, 4  # kinds of devices
+_KINDS = {_CUDA: "cuda", _OPENCL: "opencl"}
+
 _NUMBERS = ctypes.POINTER(ctypes.c_int64)
 _POINTERS = ctypes.POINTER(ctypes.c_void_p)
 # Each row is name: (result, arguments). The row `abi` comes first: a module of another version is
@@ -116,6 +160,14 @@ _OF_SYMBOLS = {
         [ctypes.c_void_p, ctypes.c_int32, _NUMBERS, _POINTERS, _POINTERS, ctypes.POINTER(ctypes.c_double)],
     ),
     "kernels_at": (ctypes.c_int32, [ctypes.c_int32, _NUMBERS, _NUMBERS, _NUMBERS]),
+}
+# Modules before version 5 lack the functions below.
+_OF_DEVICES = {
+    "create_with": (ctypes.c_void_p, [ctypes.POINTER(_Options)]),
+    "device_kind": (ctypes.c_int32, []),
+    "device": (ctypes.c_int32, [ctypes.c_void_p]),
+    "execute": (ctypes.c_int32, [ctypes.c_void_p, ctypes.POINTER(_Run)]),
+    "wait": (ctypes.c_int32, [ctypes.c_void_p]),
 }
 
 
@@ -194,32 +246,48 @@ class Phase:
         self.outputs = [_spec(phase.outputs[i]) for i in range(phase.num_outputs)]
         self._kernels = range(phase.first_kernel, phase.first_kernel + phase.num_kernels)
         self._staged = self._found_dims() is not None
+        # The names of the element types, also of those that numpy does not know.
+        self._input_types = [_DTYPES[phase.inputs[i].dtype][0] for i in range(phase.num_inputs)]
+        self._output_types = [_DTYPES[phase.outputs[i].dtype][0] for i in range(phase.num_outputs)]
 
     def __repr__(self):
         inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
         return f"<{self.name}: {inputs} -> {outputs}>"
 
-    def __call__(self, *inputs, out: Optional[Sequence] = None, **named) -> List[np.ndarray]:
-        """Runs the phase and returns its outputs, in order, as numpy arrays.
+    def __call__(self, *inputs, out: Optional[Sequence] = None, stream=None, **named) -> list:
+        """Runs the phase and returns its outputs, in order, as numpy arrays or device tensors.
 
         inputs, named: the input tensors, by position or by the names of `inputs`. A tensor is a
             numpy array, a torch tensor, anything with DLPack, or a value that numpy.asarray()
             takes. The shape is the spec's shape. The dtype is the spec's dtype, or a dtype that
             numpy's rule "same_kind" casts to it; integers have to fit. If the module has symbols,
             only the rank is the spec's, and the extents lie in the symbols' ranges.
+            A module for CUDA also takes tensors on its device, in place: torch's, CuPy's, and
+            others with `__cuda_array_interface__` or DLPack. Then all inputs lie there, with the
+            spec's dtype. The outputs are tensors of torch or CuPy on the device, as the first
+            input; without either library they are numpy arrays.
         out: a dense, writable array or tensor for each output, with the output's dtype and shape.
             The results are written there. No array of `out` may overlap an input or another array
             of `out`.
+        stream: the CUDA stream for a run on tensors of the device: torch's, CuPy's, an object with
+            `__cuda_stream__`, or a handle. None: torch's or CuPy's current stream. The call returns
+            before the run has ended, as calls of torch do; work in the same stream comes after it.
+            If neither library made the inputs and no stream is given, the call waits.
 
         If the data decide an extent, such as the number of boxes that a detector finds, the
         returned array has the found extent. With `out`, the returned array is a view of the first
         elements of the given array.
 
         Raises TypeError if an input is missing or unknown, or if `out` has another number of
-        arrays. Raises ValueError if a tensor has another shape or dtype, or does not lie densely in
-        the CPU's memory. Raises RuntimeError if the run fails.
+        arrays. Raises ValueError if a tensor has another shape or dtype, is not dense, or lies
+        where the module cannot read it. Raises RuntimeError if the run fails.
         """
-        return self._execute(self._arrays(inputs, named), None, out)
+        values = self._arrays(inputs, named)
+        if _on_device(values):
+            return self._execute_on_device(values, None, out, stream)
+        if stream is not None:
+            raise ValueError("a stream is for a run on tensors of a CUDA device; the inputs lie in the CPU's memory")
+        return self._execute(values, None, out)
 
     def run(self, inputs: Dict[str, object]) -> Dict[str, np.ndarray]:
         """Runs the phase on inputs by name and returns the outputs by name.
@@ -228,14 +296,14 @@ class Phase:
         Raises the same errors as a call.
         """
         names = _names_once([spec.name for spec in self.outputs])
-        return dict(zip(names, self._execute(self._arrays((), inputs), None)))
+        return dict(zip(names, self(**inputs)))
 
     def profile(self, *inputs, **named) -> List[KernelTime]:
         """Runs the phase once and returns the time of each kernel, in ms, in execution order."""
         arrays = self._arrays(inputs, named)
         kernels = self._kernels_at(self._extents(arrays))
         seconds = (ctypes.c_double * max(len(kernels), 1))()
-        self._execute(arrays, seconds)
+        self._run(arrays, seconds)
         names = [self._module._kernel(i).contents.name.decode() for i in kernels]
         # If the data decide extents, the kernels for extents that this run did not find have not
         # run, and have a time of 0.
@@ -250,7 +318,8 @@ class Phase:
         times = []
         for _ in range(warm_up + runs):
             start = time.perf_counter()
-            self._execute(arrays, None)
+            self._run(arrays, None)
+            self._module.wait()
             times.append(time.perf_counter() - start)
         return float(np.median(times[warm_up:])) * 1e3
 
@@ -263,7 +332,29 @@ class Phase:
             raise TypeError(f"expected inputs {expected}; found {given}")
         values = list(inputs) + [named[name] for name in names[len(inputs):]]
         any_shape = bool(self._module.symbols)
+        if self._module.kind == _CUDA and any(map(lies_on_device, values)):
+            return [
+                self._device_tensor(spec, dtype, value, any_shape)
+                for spec, dtype, value in zip(self.inputs, self._input_types, values)
+            ]
         return [_array(spec, value, any_shape) for spec, value in zip(self.inputs, values)]
+
+    def _device_tensor(self, spec: TensorSpec, dtype: str, value, any_shape: bool = False) -> DeviceTensor:
+        """Returns a tensor on the module's device that fits a spec; else raises ValueError."""
+        if not lies_on_device(value):
+            raise ValueError(
+                f"{spec.name} lies in the CPU's memory and other tensors on {self._module.device}: move all of them to"
+                " one place"
+            )
+        tensor = device_tensor(spec.name, value)
+        fits = len(tensor.shape) == len(spec.shape) if any_shape else tensor.shape == spec.shape
+        if not fits or tensor.dtype not in (dtype, spec.dtype.name):
+            raise ValueError(f"expected {spec}, found {tensor}")
+        if not tensor.dense:
+            raise ValueError(f"{spec.name} is not dense: its strides are {tensor.strides}")
+        if tensor.device not in (-1, self._module.number):
+            raise ValueError(f"{spec.name} is on cuda:{tensor.device}; the module runs on {self._module.device}")
+        return tensor
 
     def _extents(self, arrays: List[np.ndarray]):
         """Returns the extent of each symbol for inputs of these shapes, or None if the module has
@@ -327,6 +418,58 @@ class Phase:
         else:
             module._check(module._run_shaped(module._instance, self._number, extents, *tensors))
         return self._used(results) if self._staged else results
+
+    def _run(self, arrays: list, seconds) -> list:
+        on_device = _on_device(arrays)
+        return self._execute_on_device(arrays, seconds) if on_device else self._execute(arrays, seconds)
+
+    def _execute_on_device(
+        self, tensors: List[DeviceTensor], seconds, out: Optional[Sequence] = None, stream=None
+    ) -> list:
+        module = self._module
+        extents = self._extents(tensors)
+        specs = self._outputs_at(extents)
+        if out is not None and len(out) != len(specs):
+            raise TypeError(f"out has {len(out)} arrays for {len(specs)} outputs")
+        made = out if out is not None else empty_like(tensors[0], [spec.shape for spec in specs], self._output_types)
+        flags = 0
+        if stream is not None:
+            handle, flags = stream_handle(stream), _RUN_STREAM
+        else:
+            handle = next((tensor.stream for tensor in tensors if tensor.stream is not None), None)
+            flags = 0 if handle is None else _RUN_STREAM
+        # Only torch and CuPy order a caller's later work behind the run.
+        known = empty_like(tensors[0], [], []) is not None
+        if flags and stream is None and not known:
+            flags |= _RUN_WAIT
+        if made is None:
+            results = [np.empty(spec.shape, spec.dtype) for spec in specs]
+            places, there = [array.ctypes.data for array in results], bytes(len(specs))
+        else:
+            outputs = [
+                self._device_tensor(spec, dtype, value)
+                for spec, dtype, value in zip(specs, self._output_types, made)
+            ]
+            for spec, value, tensor in zip(specs, made, outputs):
+                if hasattr(value, "data_ptr") and tensor.address != value.data_ptr():
+                    raise ValueError(f"out: expected {spec}, dense and writable; found another layout")
+            results, places, there = list(made), [tensor.address for tensor in outputs], b"\1" * len(specs)
+            if flags:
+                keep_until_run([*tensors, *outputs], handle)
+        run = _Run(
+            size=ctypes.sizeof(_Run),
+            phase=self._number,
+            flags=flags,
+            extents=extents,
+            inputs=_addresses([tensor.address for tensor in tensors]),
+            outputs=_addresses(places),
+            inputs_on_device=b"\1" * len(tensors),
+            outputs_on_device=there,
+            stream=handle,
+            seconds=seconds,
+        )
+        module._check(module._execute(module._instance, ctypes.byref(run)))
+        return results
 
     def _found_dims(self):
         """Returns the dims of all outputs of the last run, one output after the other, or None if
@@ -402,6 +545,19 @@ class _Libraries:
 _LIBRARIES = _Libraries()
 
 
+# A pool of a GPU's memory: a function that returns the address of so many bytes, and one that
+# takes the address back.
+Pool = Tuple[Callable[[int], int], Callable[[int], None]]
+
+
+def _options(threads: int, device: int, pool: Optional[Pool]) -> _Options:
+    options = _Options(size=ctypes.sizeof(_Options), threads=threads, device=device)
+    if pool is not None:
+        options.allocate = _ALLOCATE(lambda _, bytes: pool[0](bytes))
+        options.release = _RELEASE(lambda _, address: pool[1](address))
+    return options
+
+
 class _Opened:
     """An instance of a module, with the functions of its library.
 
@@ -409,22 +565,38 @@ class _Opened:
     destroyed at once, and its library is unloaded.
     """
 
-    def __init__(self, path: str, threads: int):
+    def __init__(self, path: str, threads: int, device: int = 0, pool: Optional[Pool] = None):
         self._instance = self._key = None
         self._path = path
         self._key, self._library = _LIBRARIES.take(path)
         self._take(_FUNCTIONS)
-        if self._abi() >= _ABI:
+        if self._abi() >= _WITH_SYMBOLS:
             self._take(_OF_SYMBOLS)
+        if self._abi() >= _ABI:
+            self._take(_OF_DEVICES)
         self._output_dims = None
         if hasattr(self._library.functions, "pruner_module_output_dims"):
             self._take(_OUTPUT_DIMS)
-        count = self._num_symbols() if self._abi() >= _ABI else 0
+        count = self._num_symbols() if self._abi() >= _WITH_SYMBOLS else 0
         symbols = [self._symbol(i).contents for i in range(count)]
         self.symbols = [Symbol(s.name.decode(), s.min, s.max) for s in symbols]
-        self._instance = self._create(threads)
+        if self._abi() >= _ABI:
+            self._options = _options(threads, device, pool)
+            self._instance = self._create_with(ctypes.byref(self._options))
+        elif device or pool:
+            raise OSError(f"{path}: made for an older version, which knows no numbers of devices; compile it again")
+        else:
+            self._instance = self._create(threads)
         if not self._instance:
             raise OSError(f"{path}: {self._error().decode()}")
+        # An older module does not tell the kinds of GPUs apart; only CUDA's takes tensors there.
+        self.kind = self._device_kind() if self._abi() >= _ABI else _CPU
+        self.number = self._device(self._instance) if self._abi() >= _ABI else 0
+        self.device = "cpu" if self.kind == _CPU else f"{_KINDS[self.kind]}:{self.number}"
+
+    def wait(self) -> None:
+        if self._abi() >= _ABI:
+            self._check(self._wait(self._instance))
 
     def _take(self, functions) -> None:
         for name, (result, arguments) in functions.items():
@@ -461,6 +633,10 @@ class Module:
     path: the file of the module, as `pruner compile` and `pruner tune` write it.
     threads: the number of threads of the instance. 0: the number that the module was tuned for, or
         fewer if the process may use fewer cores.
+    device: the number of the GPU for a module that was compiled for one.
+    pool: memory of the GPU for the activations of a module for CUDA: a function that returns the
+        address of so many bytes (a multiple of 16), and a function that takes the address back.
+        None: the driver's own memory. Weights are never in the pool.
 
     An instance runs one call at a time. Calls at the same time need an instance each; instances of
     one module share the weights.
@@ -474,9 +650,11 @@ class Module:
     module is of another version of the interface, or cannot run on this machine.
     """
 
-    def __init__(self, path: Union[str, os.PathLike], threads: int = 0):
+    def __init__(
+        self, path: Union[str, os.PathLike], threads: int = 0, device: int = 0, pool: Optional[Pool] = None
+    ):
         self._path = os.fspath(path)
-        self._opened = opened = _Opened(self._path, threads)
+        self._opened = opened = _Opened(self._path, threads, device, pool)
         # The dynamic dimensions of a module that was compiled with --dim. The specs of such a
         # module have the greatest extent of each dimension.
         self.symbols = opened.symbols
@@ -497,6 +675,18 @@ class Module:
         return self._opened._threads(self._opened._instance)
 
     @property
+    def device(self) -> str:
+        """The device of the instance, such as "cpu", "cuda:0" or "opencl:0"."""
+        return self._opened.device
+
+    def wait(self) -> None:
+        """Waits for the runs of the instance that CUDA streams still hold.
+
+        Raises RuntimeError if one of them was wrong, for example because of an index out of range.
+        """
+        self._opened.wait()
+
+    @property
     def numerics(self) -> str:
         """The rounding of quantized operators: "onnx" (as ONNX defines each operator), or "ort" (as
         ONNX Runtime computes them). "" stands for a module that does not say its rounding."""
@@ -505,9 +695,9 @@ class Module:
         self._opened._take(_NUMERICS)
         return self._opened._numerics().decode()
 
-    def __call__(self, *inputs, out: Optional[Sequence] = None, **named) -> List[np.ndarray]:
+    def __call__(self, *inputs, out: Optional[Sequence] = None, stream=None, **named) -> list:
         """Runs the first phase and returns its outputs, in order; see Phase.__call__()."""
-        return self._first(*inputs, out=out, **named)
+        return self._first(*inputs, out=out, stream=stream, **named)
 
     def run(self, inputs: Dict[str, object]) -> Dict[str, np.ndarray]:
         """Runs the first phase on inputs by name and returns the outputs by name; see
@@ -561,15 +751,36 @@ class Module:
             raise ValueError(opened._error().decode())
         return found[: len(self.symbols)]
 
-    def run_pointers(self, inputs: Sequence[int], outputs: Sequence[int], extents: Sequence[int] = ()) -> None:
+    def run_pointers(
+        self,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        extents: Sequence[int] = (),
+        stream: Optional[int] = None,
+    ) -> None:
         """Runs the first phase on dense row-major tensors at these addresses.
 
         inputs, outputs: the address of each tensor, in the order of the specs. The caller keeps the
             memory alive. No output may overlap another tensor. Nothing is checked.
         extents: the extent of each symbol, in the order of `symbols`.
+        stream: None if the tensors lie in the CPU's memory. The handle of a CUDA stream if all of
+            them lie on the module's device; the call then returns before the run has ended.
         Raises RuntimeError if the run fails.
         """
         opened = self._opened
+        if stream is not None:
+            run = _Run(
+                size=ctypes.sizeof(_Run),
+                flags=_RUN_STREAM,
+                extents=_numbers(extents) if self.symbols else None,
+                inputs=_addresses(inputs),
+                outputs=_addresses(outputs),
+                inputs_on_device=b"\1" * len(inputs),
+                outputs_on_device=b"\1" * len(outputs),
+                stream=stream,
+            )
+            opened._check(opened._execute(opened._instance, ctypes.byref(run)))
+            return
         tensors = (_addresses(inputs), _addresses(outputs), None)
         if self.symbols:
             opened._check(opened._run_shaped(opened._instance, 0, _numbers(extents), *tensors))
@@ -603,6 +814,10 @@ def _names_once(names: Sequence[str]) -> List[str]:
             free, number = f"{name}_{number}", number + 1
         once.append(free)
     return once
+
+
+def _on_device(tensors: list) -> bool:
+    return bool(tensors) and isinstance(tensors[0], DeviceTensor)
 
 
 # The numbers of DLPack's devices whose memory a program on the CPU reads: the CPU, and host memory
