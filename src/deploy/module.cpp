@@ -543,9 +543,8 @@ static Result<Unit> check_buildable(std::span<const Phase> phases,
   if (target.is_gpu() && staged)
     return Error("extents that the data decide are for CPUs only; the target is ",
                  backend_name(target.backend));
-  if (target.is_gpu() && (phases.size() > 1 || !states.all.empty()))
-    return Error("states and several phases are for CPUs only; the target is ",
-                 backend_name(target.backend));
+  if (target.backend == Backend::kOpenCl && !states.all.empty())
+    return Error("states are for CPUs and CUDA; the target is ", backend_name(target.backend));
   if (phases[0].ranges != nullptr && target.is_gpu())
     return Error("modules of several shapes are for CPUs only; the target is ",
                  backend_name(target.backend));

@@ -1,0 +1,77 @@
+// label: cuda-fake
+// Modules for CUDA that keep states from run to run, in several phases.
+#include "deploy/loaded_module.h"
+#include "deploy/module.h"
+#include "deploy/verify.h"
+#include "fakes/driver_log.h"
+#include "fakes/fake_cuda.h"
+#include "golden.h"
+#include "graph/networks/network_builder.h"
+#include "network_case.h"
+#include "small_decoder.h"
+#include "support/temporary_folder.h"
+
+namespace pruner {
+namespace {
+
+Phase phase(std::string name, const Graph& graph, const Target& target) {
+  Result<Partition> cut = partition(graph, target);
+  EXPECT_TRUE(cut.ok()) << cut.error().message();
+  return {std::move(name), *std::move(cut)};
+}
+
+Tensor integers(std::vector<int64_t> shape, const std::vector<int64_t>& values) {
+  Tensor tensor(DType::kInt64, std::move(shape));
+  for (size_t i = 0; i < values.size(); ++i) tensor.set_int(static_cast<int64_t>(i), values[i]);
+  return tensor;
+}
+
+// The same words give what a module for CPUs gives, whose decoding has tests of its own.
+TEST(CudaPhases, DecodeAsOnACpu) {
+  constexpr int64_t kPrompt = 5, kAll = 9;
+  const auto folder = TemporaryFolder::make("");
+  ASSERT_TRUE(folder.ok());
+  const FakeCuda cuda;
+  {
+    const Target targets[] = {host_target(2), *parse_target("cuda --arch=sm_80", 0)};
+    std::vector<LoadedModule> modules;
+    for (const Target& target : targets) {
+      const std::string path = folder->path(target.is_gpu() ? "cuda.so" : "cpu.so");
+      const std::vector<Phase> phases = {phase("prefill", decoder(kPrompt), target),
+                                         phase("decode", decoder(1), target)};
+      const auto built = build_module(phases, target, nullptr, {.work_dir = ""}, path);
+      ASSERT_TRUE(built.ok()) << built.error().message();
+      Result<LoadedModule> module = load_module(path);
+      ASSERT_TRUE(module.ok()) << module.error().message();
+      modules.push_back(*std::move(module));
+    }
+    const auto run = [&](std::span<const int64_t> words, int64_t past, int phase) {
+      std::vector<std::vector<Tensor>> outputs;
+      for (LoadedModule& module : modules) {
+        const std::vector<TensorSpec>& specs = module.inputs(phase);
+        std::vector<Tensor> inputs;
+        for (const TensorSpec& spec : specs)
+          inputs.push_back(spec.name == "input_ids"
+                               ? integers(spec.shape, {words.begin(), words.end()})
+                               : integers(spec.shape, {past}));
+        auto found = module.run(inputs, phase);
+        ASSERT_TRUE(found.ok()) << found.error().message();
+        outputs.push_back(*std::move(found));
+      }
+      expect_close(outputs[1], outputs[0]);
+    };
+    const std::vector<int64_t> words = {3, 14, 15, 9, 26, 5, 35, 8, 49};
+    for (int repeated = 0; repeated < 2; ++repeated) {  // from zeros again
+      run(std::span(words).first(kPrompt), 0, 0);
+      for (int64_t i = kPrompt; i < kAll; ++i) run(std::span(words).subspan(i, 1), i, 1);
+      expect_close(modules[1].read_states(), modules[0].read_states());
+      for (LoadedModule& module : modules) module.reset();
+      for (const Tensor& state : modules[1].read_states())
+        for (int64_t i = 0; i < state.num_elements(); ++i) ASSERT_EQ(state.get(i), 0);
+    }
+  }
+  EXPECT_EQ(cuda.end(), "");
+}
+
+}  // namespace
+}  // namespace pruner
