@@ -27,6 +27,8 @@ add_python_test(ort_operators "${PRUNER_PEERS_PYTHON}" 300)
 add_python_test(found_values "${PRUNER_PEERS_PYTHON}" 300)
 add_python_test(torch "${PRUNER_TORCH_PYTHON}" 900)
 add_python_test(torch_dynamic "${PRUNER_TORCH_PYTHON}" 600)
+add_python_test(torch_cuda "${PRUNER_TORCH_PYTHON}" 300 "LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/fakes"
+                "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/fakes/cache")
 add_python_test(torch_operators "${PRUNER_TORCH_PYTHON}" 300)
 if(TARGET pruner_onnxruntime)
   add_python_test(onnxruntime "${PRUNER_PEERS_PYTHON}" 300

@@ -18,6 +18,7 @@ from typing import Dict, List, Optional, Sequence
 import torch
 
 from pruner import _program
+from pruner.torch import devices
 from pruner.torch.dynamic import ByRange, ranges_of
 from pruner.torch.importer import decompositions, resizes_of_eager, unsupported, write_onnx
 from pruner.torch.operators import operators
@@ -39,8 +40,8 @@ def backend(gm: torch.fx.GraphModule, example_inputs, *, options: Optional[dict]
     options: the fields of pruner.torch.Options, by name.
     mode: another mode than "default" is ignored, with a warning; options={"budget": "3m"} tunes.
 
-    Returns a callable with the inputs and outputs of the graph. A call that records gradients runs
-    in eager.
+    Returns a callable with the inputs and outputs of the graph, for the device on which they lie:
+    the CPU, or a CUDA device. A call that records gradients runs in eager.
 
     Raises ValueError if an option is unknown or has an unknown value. Raises PrunerError instead of
     staying in eager if the option `fallback` is False.
@@ -117,6 +118,9 @@ def _dynamic(gm: torch.fx.GraphModule, static: Sequence[int], options: Options, 
     by_shape = _ByShape(gm, static, options, watch)
     reasons = _reasons(gm.graph)
     calls = [node for node in gm.graph.nodes if node.op == "call_function"]
+    if devices.graph_device(gm.graph) != devices.CPU:
+        warn_once("a graph has a module for each shape: modules for CUDA have one shape each")
+        return by_shape
     if reasons or len(calls) < options.min_nodes:
         log.debug("a graph has a module for each shape: %s", "; ".join(sorted(set(reasons.values()))))
         return by_shape
@@ -157,26 +161,9 @@ class _ByShape:
         return _partitioned(gm, self._static, self._options, self._watch, whole)
 
 
-def _elsewhere(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
-    """Returns the calls that read or make a tensor that a module cannot, with the reasons. Modules
-    run on dense tensors in the CPU's memory."""
-    reasons = {}
-    for node in graph.nodes:
-        for near in [node, *node.all_input_nodes] if node.op == "call_function" else []:
-            value = near.meta.get("val")
-            for tensor in value if isinstance(value, (list, tuple)) else [value]:
-                if not isinstance(tensor, torch.Tensor):
-                    continue
-                if tensor.device.type != "cpu":
-                    reasons[node] = f"{node.target}: on the device {tensor.device}"
-                elif tensor.layout is not torch.strided:
-                    reasons[node] = f"{node.target}: of the layout {tensor.layout}"
-    return reasons
-
-
 def _reasons(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
     """Returns the calls that cannot be in a module, with the reasons."""
-    return {**unsupported(graph), **_elsewhere(graph)}
+    return {**unsupported(graph), **devices.elsewhere(graph)}
 
 
 def _partitioned(
@@ -250,7 +237,8 @@ def export(
 
     model: a torch.export.ExportedProgram, or a torch module with example arguments. The module's
         inputs are the inputs of the program; its outputs are output_0, output_1 and so on.
-    path: the file of the module.
+    path: the file of the module. A model on a CUDA device gives a module for that device's
+        architecture, unless `options` name another target.
     args: the example arguments of a torch module. The module has their shapes.
     dynamic_shapes: the dynamic dimensions, as torch.export.export() takes them. Each Dim needs a
         `max`. The module takes all shapes in these ranges.
@@ -263,11 +251,14 @@ def export(
     """
     program = _decomposed(model, args, dynamic_shapes)
     more = ["--records", *records] if records else []
+    if "--target" not in options:
+        more += devices.target_arguments(program.graph_module.graph)
     for each in dims_of(ranges_of(program)):
         more += ["--dim", each]
     with tempfile.TemporaryDirectory() as scratch:
         onnx = _write(program, os.path.join(scratch, "model.onnx"))
-        _program.run(["compile", onnx, *more, *options, "-o", os.fspath(path)])
+        environment = devices.compiler_environment(devices.graph_device(program.graph_module.graph))
+        _program.run(["compile", onnx, *more, *options, "-o", os.fspath(path)], environment=environment)
     return os.fspath(path)
 
 

@@ -98,7 +98,8 @@ def held_tensor(node: torch.fx.Node) -> Optional[torch.Tensor]:
     """Returns the constant that a graph's module holds for a get_attr node, for example for a
     torch.tensor() in the model. None: there is no such constant, or ONNX cannot hold it."""
     held = getattr(node.graph.owning_module, node.target, None) if node.op == "get_attr" else None
-    return held if isinstance(held, torch.Tensor) and held.dtype in ELEMENT_TYPES and held.is_cpu else None
+    known = isinstance(held, torch.Tensor) and held.dtype in ELEMENT_TYPES and held.device.type in ("cpu", "cuda")
+    return held if known else None
 
 
 def _is_number(node: torch.fx.Node) -> bool:
@@ -291,7 +292,9 @@ class Importer(OnnxFile):
         if isinstance(node.meta.get("val"), torch.SymInt):
             return  # each reader computes the number from the inputs' shapes
         if is_made_of_nothing(node) and not _is_drawn(node):
-            self.set(node, self.constant(node.target(*node.args, **node.kwargs)))
+            # The constant is the same on each device, and the CPU is always there.
+            on_cpu = {"device": torch.device("cpu")} if "device" in node.kwargs else {}
+            self.set(node, self.constant(node.target(*node.args, **{**node.kwargs, **on_cpu})))
             return
         row = row_of(node.target)
         if row is None:

@@ -841,12 +841,12 @@ def _convolution(g, node, x, weight, bias, stride, padding, dilation, transposed
 
 
 @_row("_scaled_dot_product_flash_attention_for_cpu", "scaled_dot_product_attention",
-      "_scaled_dot_product_fused_attention_overrideable")  # fmt: skip
+      "_scaled_dot_product_fused_attention_overrideable", "_scaled_dot_product_flash_attention",
+      "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention")  # fmt: skip
 def _attention(g, node, query, key, value, *args, **named):
     whole = str(node.target).startswith("aten.scaled_dot_product_attention")
-    names = ["attn_mask", "dropout_p", "is_causal"] if whole else ["dropout_p", "is_causal"]
-    named = {**dict(zip(names, args)), **named}
-    mask, causal = named.get("attn_mask"), bool(named.get("is_causal"))
+    named = {**dict(zip([each.name for each in node.target._schema.arguments[3:]], args)), **named}
+    mask, causal = named.get("attn_mask", named.get("attn_bias")), bool(named.get("is_causal"))
     _refuse(named.get("dropout_p"), "dropout while training")
     _refuse(any(len(g.shape(each)) != 4 for each in (query, key, value)), "not of four dimensions")
     # torch aligns the causal triangle with the first query, ONNX with the last query.

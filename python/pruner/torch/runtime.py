@@ -24,6 +24,7 @@ import torch
 
 from pruner import _program, training
 from pruner.module import Module
+from pruner.torch import devices
 from pruner.torch.extents import value_at
 from pruner.torch.importer import held_tensor, write_onnx
 from pruner.torch.onnx_file import bytes_of
@@ -189,8 +190,15 @@ class _Binding:
     """A module, the weights that are its constants, and the places of its inputs among the inputs
     of the graph."""
 
-    def __init__(self, path: str, weights: Optional[_Weights], inputs: Sequence[int], threads: int):
-        self.path, self.threads = path, threads
+    def __init__(
+        self,
+        path: str,
+        weights: Optional[_Weights],
+        inputs: Sequence[int],
+        threads: int,
+        device: torch.device = devices.CPU,
+    ):
+        self.path, self.threads, self.device = path, threads, device
         self.weights, self.inputs = weights, list(inputs)
         self.idle: List[Module] = []
         self.last_use = 0
@@ -235,7 +243,9 @@ class _Loaded:
                 while excess > 0 and each.idle:
                     each.idle.pop()
                     excess -= 1
-            module = Module(binding.path, binding.threads or torch.get_num_threads())
+            device = binding.device
+            threads = binding.threads or torch.get_num_threads()
+            module = Module(binding.path, threads, device.index or 0, devices.memory_pool(device))
             self._modules.add(module)
             return module
 
@@ -268,6 +278,7 @@ class CompiledGraph:
         static shapes then stays in eager.
         """
         self._gm, self._options, self._watch, self._ranges = gm, options, watch, ranges
+        self._device = devices.graph_device(gm.graph)
         self._dims = [text for each in dims_of(ranges) for text in ("--dim", each)]
         placeholders = list(gm.graph.find_nodes(op="placeholder"))
         self._static = list(static)
@@ -380,7 +391,10 @@ class CompiledGraph:
         path = self._module(constants)
         constant = {self._static[i] for i in bound.places} if bound is not None else set()
         inputs = [i for i in self._inputs if i not in constant]
-        binding = _Binding(path, bound, inputs, self._options.threads)
+        binding = _Binding(path, bound, inputs, self._options.threads, self._device)
+        if self._device != devices.CPU and constants:
+            megabytes = sum(each.nbytes for each in constants.values()) / 1e6
+            log.info("the weights of a graph are a second time on %s: %.1f MB", self._device, megabytes)
         try:
             binding.give_back(binding.take())
             return binding
@@ -401,7 +415,8 @@ class CompiledGraph:
             more, made_with = ["--records", records], os.stat(records).st_mtime_ns
         denormals = self._options.denormals
         threads = self._options.threads or torch.get_num_threads()
-        made_for = (list(constants), made_with, denormals, _cpu(), threads, self._ranges)
+        target = devices.target_arguments(self._gm.graph)
+        made_for = (list(constants), made_with, denormals, target or (_cpu(), threads), self._ranges)
         key = _digest(*map(bytes_of, constants.values()), made_for)
         path = os.path.join(self._folder(), key + ".so")
         if os.path.exists(path) and not anew:
@@ -409,7 +424,8 @@ class CompiledGraph:
         with tempfile.TemporaryDirectory(dir=self._folder()) as scratch:
             model, made = os.path.join(scratch, "graph.onnx"), os.path.join(scratch, "made.so")
             write_onnx(self._gm.graph, model, constants)
-            _program.run(["compile", model, *self._dims, *more, "--denormals", denormals, "-o", made])
+            arguments = ["compile", model, *self._dims, *more, *target, "--denormals", denormals, "-o", made]
+            _program.run(arguments, environment=devices.compiler_environment(self._device))
             os.replace(made, path)
         return path
 
@@ -425,8 +441,10 @@ class CompiledGraph:
                 model = os.path.join(scratch, "graph.onnx")
                 write_onnx(self._gm.graph, model, constants)
                 arguments = ["tune", model, *self._dims, "--budget", self._options.budget]
+                arguments += devices.target_arguments(self._gm.graph)
                 arguments += ["--work-dir", work_dir, "--allow-untrained", "--json"]
-                result = json.loads(_program.run(arguments, environment=training.environment()))
+                environment = {**training.environment(), **devices.compiler_environment(self._device)}
+                result = json.loads(_program.run(arguments, environment=environment))
             # If the weights have changed meanwhile, they no longer match `untuned.weights`. The
             # tuned binding then does not match the weights either.
             tuned = self._loaded(constants, untuned.weights)
@@ -444,7 +462,7 @@ class CompiledGraph:
 
     def _run(self, binding: _Binding, args) -> List[Optional[torch.Tensor]]:
         inputs = [args[i] for i in binding.inputs]
-        if not all(x.is_cpu and x.layout is torch.strided for x in inputs):
+        if not all(self._lies_there(x) for x in inputs):
             raise ValueError(self._elsewhere(inputs, binding.inputs))
         # A view may be negated lazily: the memory then holds the elements before the negation.
         dense = [(x if x.is_contiguous() else x.contiguous()).resolve_neg() for x in inputs]
@@ -452,8 +470,9 @@ class CompiledGraph:
         extents = module.extents([x.shape for x in dense]) if self._ranges else []
         results = self._results if not self._ranges else self._results_with(module, extents)
         tensors = [r for r in results if isinstance(r, torch.Tensor)]
-        made = [torch.empty(r.shape, dtype=r.dtype) for r in tensors]
-        module.run_pointers([x.data_ptr() for x in dense], [y.data_ptr() for y in made], extents)
+        made = [torch.empty(r.shape, dtype=r.dtype, device=self._device) for r in tensors]
+        stream = devices.current_stream(self._device)
+        module.run_pointers([x.data_ptr() for x in dense], [y.data_ptr() for y in made], extents, stream)
         binding.give_back(module)
         placed = map(_as_strided, made, tensors)
         return [next(placed) if isinstance(r, torch.Tensor) else r for r in results]
@@ -469,15 +488,17 @@ class CompiledGraph:
             self._results_at[key] = [_result_at(each, values) for each in self._results]
         return self._results_at[key]
 
+    def _lies_there(self, x: torch.Tensor) -> bool:
+        return x.layout is torch.strided and (x.is_cpu if self._device == devices.CPU else x.device == self._device)
+
     def _elsewhere(self, inputs: Sequence[torch.Tensor], places: Sequence[int]) -> str:
         """Returns the message that names the input that the module cannot take. A module runs on
-        dense tensors in the CPU's memory."""
+        dense tensors on the graph's device."""
         names = [self._input_names[i] for i in places]
-        name, x = next(
-            (name, x) for name, x in zip(names, inputs) if not x.is_cpu or x.layout is not torch.strided
-        )
-        where = f"is on the device {x.device}" if not x.is_cpu else f"has the layout {x.layout}"
-        return f"the input {name} {where}; this graph is compiled for dense tensors in the CPU's memory"
+        name, x = next((name, x) for name, x in zip(names, inputs) if not self._lies_there(x))
+        where = f"has the layout {x.layout}" if x.layout is not torch.strided else f"is on the device {x.device}"
+        memory = "in the CPU's memory" if self._device == devices.CPU else f"on {self._device}"
+        return f"the input {name} {where}; this graph is compiled for dense tensors {memory}"
 
 
 def _result_at(result, values: Dict[str, int]):
@@ -496,7 +517,7 @@ def _as_strided(dense: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
         return dense
     repeated = [stride == 0 for stride in like.stride()]
     once = dense[tuple(slice(0, 1) if each else slice(None) for each in repeated)]
-    placed = torch.empty_strided(once.shape, like.stride(), dtype=dense.dtype)
+    placed = torch.empty_strided(once.shape, like.stride(), dtype=dense.dtype, device=dense.device)
     return placed.copy_(once).expand(dense.shape)
 
 

@@ -11,6 +11,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from pruner import _program
+from pruner.torch import devices
 
 log = logging.getLogger("pruner.torch")
 
@@ -44,6 +45,8 @@ class Precision:
     def __init__(self, graph: torch.fx.Graph):
         types = [x.dtype for node in graph.nodes for x in tree_leaves(node.meta.get("val")) if _is_tensor(x)]
         floats = [each for each in types if each in _BOUNDS]
+        if torch.float32 in floats and devices.may_use_tf32(graph):
+            floats.append(torch.float16)  # tf32 has as many bits
         self.dtype = max(floats, key=lambda each: torch.finfo(each).eps, default=torch.float32)
         calls = [str(node.target) for node in graph.nodes if node.op == "call_function"]
         self.sums = any(name in call for call in calls for name in _SUMS)
@@ -64,7 +67,7 @@ def difference(found: Iterable, wanted: Iterable, precision: Precision) -> str:
     """Returns a text of the first difference between the outputs `found` and eager's outputs
     `wanted`, or "". Integers and booleans have to be equal."""
     for i, (x, y) in enumerate(zip(found, wanted)):
-        if not _is_tensor(y) or y.device.type != "cpu" or y.layout is not torch.strided:
+        if not _is_tensor(y) or y.device.type not in ("cpu", "cuda") or y.layout is not torch.strided:
             continue
         if x.shape != y.shape or x.dtype != y.dtype:
             return f"output {i} is {x.dtype}{list(x.shape)}, eager's {y.dtype}{list(y.shape)}"

@@ -1,0 +1,109 @@
+"""Says on which device a graph runs, and how a module for that device is compiled: for the CPU, or
+for one CUDA device."""
+
+import glob
+import os
+import sys
+from typing import Callable, Dict, List, Optional, Tuple
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+CPU = torch.device("cpu")
+
+_CONVOLUTIONS = ("convolution", "conv1d", "conv2d", "conv3d")
+_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "linear", "matmul", "attention")
+
+
+def _tensors(node: torch.fx.Node) -> List[torch.Tensor]:
+    return [x for x in tree_leaves(node.meta.get("val")) if isinstance(x, torch.Tensor)]
+
+
+def graph_device(graph: torch.fx.Graph) -> torch.device:
+    """Returns the device of a graph: that of its first tensor on a CUDA device, else the CPU."""
+    for node in graph.nodes:
+        for tensor in _tensors(node):
+            if tensor.device.type == "cuda":
+                return tensor.device
+    return CPU
+
+
+def elsewhere(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
+    """Returns the calls that read or make a tensor that a module cannot, with the reasons.
+
+    The tensors of a module are dense and lie on the graph's device. A number that the graph makes
+    on the CPU, a tensor without dimensions, may be among the values in between.
+    """
+    device = graph_device(graph)
+    (outputs,) = graph.find_nodes(op="output")
+    at_the_ends = {*graph.find_nodes(op="placeholder"), *outputs.all_input_nodes}
+    reasons = {}
+    for node in graph.nodes:
+        for near in [node, *node.all_input_nodes] if node.op == "call_function" else []:
+            for tensor in _tensors(near):
+                is_number = tensor.device == CPU and tensor.dim() == 0 and near not in at_the_ends
+                if tensor.device != device and not is_number:
+                    reasons[node] = f"{node.target}: on the device {tensor.device}"
+                    if device != CPU:
+                        reasons[node] += f", other calls are on {device}"
+                elif tensor.layout is not torch.strided:
+                    reasons[node] = f"{node.target}: of the layout {tensor.layout}"
+    return reasons
+
+
+def _multiplies_tf32(graph: torch.fx.Graph) -> bool:
+    """Returns whether torch's flags let all products of a graph round their operands to tf32."""
+    calls = {str(node.target).split(".")[1] for node in graph.nodes if str(node.target).startswith("aten.")}
+    flags = []
+    if any(name in call for call in calls for name in _CONVOLUTIONS):
+        flags.append(torch.backends.cudnn.allow_tf32)
+    if any(name in call for call in calls for name in _PRODUCTS):
+        flags.append(torch.backends.cuda.matmul.allow_tf32)
+    return bool(flags) and all(flags)
+
+
+def may_use_tf32(graph: torch.fx.Graph) -> bool:
+    """Returns whether eager torch may round an operand of the graph to tf32."""
+    on_cuda = graph_device(graph).type == "cuda"
+    return on_cuda and (torch.backends.cudnn.allow_tf32 or torch.backends.cuda.matmul.allow_tf32)
+
+
+def target_arguments(graph: torch.fx.Graph) -> List[str]:
+    """Returns the arguments of `pruner compile` for the device of a graph; none for the CPU."""
+    device = graph_device(graph)
+    if device == CPU:
+        return []
+    major, minor = torch.cuda.get_device_capability(device)
+    arguments = ["--target", f"cuda --arch=sm_{major}{minor}"]
+    return [*arguments, "--precision", "tf32"] if _multiplies_tf32(graph) and major >= 8 else arguments
+
+
+def compiler_environment(device: torch.device) -> Dict[str, str]:
+    """Returns the variables with which the program finds CUDA's compiler and the device. The
+    compiler, NVRTC, is the one that torch brings along, unless LD_LIBRARY_PATH names another."""
+    if device == CPU:
+        return {}
+    folders = [folder for entry in sys.path for folder in glob.glob(os.path.join(entry, "nvidia", "*", "lib"))]
+    found = [folder for folder in folders if glob.glob(os.path.join(folder, "libnvrtc.so*"))]
+    given = os.environ.get("LD_LIBRARY_PATH")
+    paths = [given] if given else []
+    environment = {"LD_LIBRARY_PATH": ":".join([*paths, *found])} if found else {}
+    visible = [each for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each]
+    number = device.index or 0
+    environment["CUDA_VISIBLE_DEVICES"] = visible[number] if number < len(visible) else str(number)
+    return environment
+
+
+def memory_pool(device: torch.device) -> Optional[Tuple[Callable[[int], int], Callable[[int], None]]]:
+    """Returns the pool of a module's activations: torch's own of a CUDA device, else None."""
+    if device == CPU:
+        return None
+    return (
+        lambda size: torch.cuda.caching_allocator_alloc(size, device),
+        torch.cuda.caching_allocator_delete,
+    )
+
+
+def current_stream(device: torch.device) -> Optional[int]:
+    """Returns the handle of torch's current stream on a CUDA device; None for the CPU."""
+    return None if device == CPU else torch.cuda.current_stream(device).cuda_stream
