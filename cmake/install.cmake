@@ -29,6 +29,8 @@ endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/pruner DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT program)
 install(FILES ${PROJECT_SOURCE_DIR}/examples/run_module.c ${PROJECT_SOURCE_DIR}/examples/run_module.cpp
+              ${PROJECT_SOURCE_DIR}/examples/run_on_gpu.c ${PROJECT_SOURCE_DIR}/examples/run_on_gpu.cpp
+              ${PROJECT_SOURCE_DIR}/examples/cuda_driver.h
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT program)
 
 set(config_folder lib/cmake/pruner)

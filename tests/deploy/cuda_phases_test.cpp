@@ -61,7 +61,7 @@ TEST(CudaPhases, DecodeAsOnACpu) {
       expect_close(outputs[1], outputs[0]);
     };
     const std::vector<int64_t> words = {3, 14, 15, 9, 26, 5, 35, 8, 49};
-    for (int repeated = 0; repeated < 2; ++repeated) {  // from zeros again
+    for (int repeated = 0; repeated < 2; ++repeated) {  // the states are zeros again
       run(std::span(words).first(kPrompt), 0, 0);
       for (int64_t i = kPrompt; i < kAll; ++i) run(std::span(words).subspan(i, 1), i, 1);
       expect_close(modules[1].read_states(), modules[0].read_states());

@@ -10,6 +10,7 @@
 #include "graph/networks/network_builder.h"
 #include "network_case.h"
 #include "pruner/module.hpp"
+#include "shell.h"
 #include "support/temporary_folder.h"
 
 namespace pruner {
@@ -455,6 +456,43 @@ TEST_F(CudaTensors, LeaveNothingAfterAFailure) {
   const FakeCuda cuda;
   EXPECT_TRUE(run(&error)) << error;
   EXPECT_EQ(cuda.end(), "");
+}
+
+// Programs of C and C++ with buffers of their own, a stream, and a graph.
+TEST_F(CudaTensors, AreGivenByTheExamples) {
+  if (output_of("c++ --version >/dev/null") != "status 0") GTEST_SKIP() << "no c++ here";
+  const FakeCuda cuda;
+  const std::string include = " -I" + test_path("../include") + " ", program = folder_->path("run");
+  const std::string driver = " " FAKES "/libcuda.so.1 -Wl,-rpath," FAKES " ";
+  EXPECT_EQ(
+      output_of("cc -std=gnu11 -Wall -Wextra" + include + test_path("../examples/run_on_gpu.c") +
+                " " + path_ + driver + "-o " + program),
+      "status 0");
+  const std::string in_c = output_of(program);
+  EXPECT_EQ(output_of("c++ -std=c++17 -Wall -Wextra" + include +
+                      test_path("../examples/run_on_gpu.cpp") + driver + "-ldl -o " + program),
+            "status 0");
+  const std::string in_cpp = output_of(program + " " + path_);
+  // The network on zeros, by the interpreter.
+  std::vector<Tensor> zeros;
+  for (const Tensor& input : case_->inputs) zeros.emplace_back(input.dtype(), input.shape());
+  const auto outputs = interpret_graph(case_->graph, zeros);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().message();
+  for (const bool c : {true, false}) {
+    const std::string& lines = c ? in_c : in_cpp;
+    EXPECT_NE(lines.find("status 0"), std::string::npos) << lines;
+    size_t at = 0, found = 0;
+    for (const char* const words = "begins with ";
+         (at = lines.find(words, at)) != std::string::npos;
+         ++found) {
+      at += std::strlen(words);
+      const double wanted = (*outputs)[found % outputs->size()].get(0);
+      EXPECT_NEAR(std::stod(lines.substr(at)), wanted, 1e-4 * std::abs(wanted)) << lines;
+    }
+    EXPECT_EQ(found, outputs->size() * (c ? 2 : 1)) << lines;
+  }
+  EXPECT_NE(in_c.find("from a graph: "), std::string::npos) << in_c;
+  EXPECT_EQ(cuda.lines("VIOLATION"), "");
 }
 
 // The rows of a table that a first input of indices names, and the largest of each column.
