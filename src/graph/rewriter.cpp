@@ -102,6 +102,19 @@ ValueId Rewriter::add_transpose(ValueId input, std::span<const int64_t> order) {
              graph_[input].name);
 }
 
+ValueId Rewriter::add_slice(ValueId data,
+                            int64_t first_axis,
+                            std::span<const int64_t> starts,
+                            std::span<const int64_t> ends,
+                            std::string name) {
+  std::vector<int64_t> axes(starts.size());
+  std::iota(axes.begin(), axes.end(), first_axis);
+  const ValueId from = add_integers(name + "/starts", starts);
+  const ValueId to = add_integers(name + "/ends", ends);
+  const ValueId along = add_integers(name + "/axes", axes);
+  return add("Slice", {data, from, to, along}, {}, std::move(name));
+}
+
 void Rewriter::replace(ValueId old, ValueId now) {
   CHECK(graph_[old].shape == graph_[now].shape && graph_[old].dtype == graph_[now].dtype)
       << graph_[old].name << " by " << graph_[now].name;

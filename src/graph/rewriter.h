@@ -38,6 +38,13 @@ class Rewriter {
   /// `input` under another shape; looks through a reshape that made it.
   ValueId add_reshape(ValueId input, std::span<const int64_t> shape);
   ValueId add_transpose(ValueId input, std::span<const int64_t> order);
+  /// Emits a Slice of `data` along the dimensions from `first_axis` on, one for each of the starts
+  /// and ends. The node has the name `name`, and the names of its constants begin with `name`.
+  ValueId add_slice(ValueId data,
+                    int64_t first_axis,
+                    std::span<const int64_t> starts,
+                    std::span<const int64_t> ends,
+                    std::string name);
 
   /// Makes `now` stand for `old` from now on.
   void replace(ValueId old, ValueId now);

@@ -97,13 +97,6 @@ class Branches {
   std::map<size_t, std::vector<Branch>> starting_at_;
 };
 
-ValueId add_slice(Rewriter& r, ValueId data, int64_t axis, int64_t start, int64_t end) {
-  const std::string name = r[data].name;
-  const auto integer = [&](int64_t v) { return r.add_integers(name + "/slice", {{v}}); };
-  const ValueId from = integer(start), to = integer(end), along = integer(axis);
-  return r.add("Slice", {data, from, to, along}, {}, name);
-}
-
 ValueId bias_of(Rewriter& r, const Branch& branch) {
   if (branch.add) return r.current(branch.bias);
   const Value& result = r[branch.result];
@@ -132,7 +125,7 @@ void emit_combined(Rewriter& r,
   int64_t start = 0;
   for (const Branch& branch : branches) {
     const int64_t end = start + r[branch.result].shape.back();
-    r.replace(branch.result, add_slice(r, product, axis, start, end));
+    r.replace(branch.result, r.add_slice(product, axis, {{start}}, {{end}}, r[product].name));
     start = end;
   }
 }
@@ -157,8 +150,9 @@ std::optional<ValueId> slice_after_reshape(Rewriter& r, const Node& reshape) {
   std::vector<int64_t> shape = r[data].shape;
   shape.back() /= part;
   shape.push_back(part);
-  const int64_t first = start / part;
-  return add_slice(r, r.add_reshape(data, shape), axis, first, first + out[out.size() - 2]);
+  const int64_t first = start / part, end = first + out[out.size() - 2];
+  const ValueId parts = r.add_reshape(data, shape);
+  return r.add_slice(parts, axis, {{first}}, {{end}}, r[parts].name);
 }
 
 }  // namespace

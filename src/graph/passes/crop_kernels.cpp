@@ -12,7 +12,7 @@ static void crop(Rewriter& r, Node& conv) {
   const std::vector<int64_t> kernel(shape.begin() + 2, shape.end());
   const Window window = *window_of(call, kernel);
   Window cropped = window;
-  std::vector<int64_t> starts(kernel.size(), 0), ends = kernel, axes, left;
+  std::vector<int64_t> starts(kernel.size(), 0), ends = kernel, left;
   for (size_t d = 0; d < kernel.size(); ++d) {
     const int64_t out = r[conv.outputs[0]].shape[d + 2], dilation = window.dilation[d];
     const auto goes = [&](int64_t tap, int64_t padding) {
@@ -21,17 +21,11 @@ static void crop(Rewriter& r, Node& conv) {
     };
     for (; goes(starts[d], cropped.pad_before[d]); ++starts[d]) cropped.pad_before[d] -= dilation;
     for (; goes(ends[d] - 1, cropped.pad_after[d]); --ends[d]) cropped.pad_after[d] -= dilation;
-    axes.push_back(static_cast<int64_t>(d) + 2);
     left.push_back(ends[d] - starts[d]);
     if (left[d] == 1) cropped.dilation[d] = 1;
   }
   if (left == kernel) return;
-  const auto list = [&](const char* of, std::span<const int64_t> values) {
-    return r.add_integers(conv.name + "/" + of, values);
-  };
-  const ValueId starts_id = list("starts", starts), ends_id = list("ends", ends);
-  conv.inputs[1] =
-      r.add("Slice", {conv.inputs[1], starts_id, ends_id, list("axes", axes)}, {}, conv.name);
+  conv.inputs[1] = r.add_slice(conv.inputs[1], 2, starts, ends, conv.name);
   std::vector<int64_t> pads = cropped.pad_before;
   pads.insert(pads.end(), cropped.pad_after.begin(), cropped.pad_after.end());
   conv.attributes.erase("auto_pad");

@@ -70,9 +70,7 @@ static void emit_slices(Rewriter& r, const Node& node) {
   int64_t start = 0;
   for (const ValueId part : node.outputs) {
     const int64_t end = start + r[part].shape[axis];
-    const std::string name = r[part].name;
-    const auto integer = [&](int64_t value) { return r.add_integers(name + "/slice", {{value}}); };
-    r.replace(part, r.add("Slice", {data, integer(start), integer(end), integer(axis)}, {}, name));
+    r.replace(part, r.add_slice(data, axis, {{start}}, {{end}}, r[part].name));
     start = end;
   }
 }

@@ -93,20 +93,11 @@ class Splitter {
            (1 + kProductsADatum / static_cast<double>(out_[1]) + kProductsAnOutput / channels);
   }
 
-  ValueId integers(const char* of, std::span<const int64_t> values) {
-    return r_.add_integers(conv_.name + "/" + of, values);
-  }
-
   ValueId slice(ValueId of, std::span<const int64_t> starts, std::span<const int64_t> ends) {
-    std::vector<int64_t> axes;
     bool all = true;
-    for (size_t d = 0; d < starts.size(); ++d) {
-      axes.push_back(static_cast<int64_t>(d) + 2);
+    for (size_t d = 0; d < starts.size(); ++d)
       all = all && starts[d] == 0 && ends[d] == r_[of].shape[d + 2];
-    }
-    if (all) return of;
-    const ValueId from = integers("starts", starts), to = integers("ends", ends);
-    return r_.add("Slice", {of, from, to, integers("axes", axes)}, {}, conv_.name);
+    return all ? of : r_.add_slice(of, 2, starts, ends, conv_.name);
   }
 
   // The tap's products, of the outputs that have any.
@@ -132,7 +123,8 @@ class Splitter {
     for (const TapOutputs& o : tap.outputs) pads.push_back(o.begin);
     pads.insert(pads.end(), 2, 0);
     for (size_t d = 0; d < in_.size(); ++d) pads.push_back(out_[d + 2] - tap.outputs[d].end);
-    return r_.add("Pad", {product(tap, false), integers("pads", pads)}, {}, conv_.name);
+    const ValueId products = product(tap, false);
+    return r_.add("Pad", {products, r_.add_integers(conv_.name + "/pads", pads)}, {}, conv_.name);
   }
 
   Rewriter& r_;

@@ -244,15 +244,7 @@ ValueId PhaseSplitter::joined(Image image) {
 ValueId PhaseSplitter::cropped(const Node& node, ValueId image, std::span<const int64_t> extents) {
   if (r_[image].shape == r_[node.outputs[0]].shape) return image;
   const std::vector<int64_t> zeros(extents.size(), 0);
-  std::vector<int64_t> axes;
-  for (size_t d = 0; d < extents.size(); ++d) axes.push_back(static_cast<int64_t>(d) + 1);
-  return r_.add("Slice",
-                {image,
-                 r_.add_integers(node.name + "/starts", zeros),
-                 r_.add_integers(node.name + "/ends", extents),
-                 r_.add_integers(node.name + "/axes", axes)},
-                {},
-                node.name);
+  return r_.add_slice(image, 1, zeros, extents, node.name);
 }
 
 // Returns for each part of the image the operand that it has where the image has `id`; nothing if
