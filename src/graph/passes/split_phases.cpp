@@ -269,8 +269,7 @@ bool PhaseSplitter::sink_elementwise(const Node& node) {
       std::ranges::find_if(node.inputs, [&](ValueId id) { return images_.contains(id); });
   if (found == node.inputs.end() || r_[*found].shape != r_[node.outputs[0]].shape) return false;
   Image image = images_.at(*found);
-  std::vector<std::vector<ValueId>> operands;  // operands of each part
-  operands.resize(image.parts.size());
+  std::vector<std::vector<ValueId>> operands(image.parts.size());  // operands of each part
   for (const ValueId id : node.inputs) {
     const std::vector<ValueId> beside =
         id.valid() ? parts_beside(id, image) : std::vector<ValueId>(image.parts.size());
