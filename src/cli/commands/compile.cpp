@@ -1,7 +1,6 @@
 // pruner compile: network or operator, and records if there are any, to a module.
 #include <fmt/ranges.h>
 
-#include <atomic>
 #include <charconv>
 #include <filesystem>
 #include <mutex>
@@ -10,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/denormals.h"
 #include "cli/module_file.h"
+#include "cli/nearest_choice.h"
 #include "cli/pool.h"
 #include "cli/record_files.h"
 #include "cli/stages.h"
@@ -18,7 +18,6 @@
 #include "report/network_time.h"
 #include "support/log.h"
 #include "support/output_file.h"
-#include "transfer/nearest.h"
 #include "transfer/shipped.h"
 
 namespace pruner {
@@ -98,11 +97,6 @@ Result<RecordedSchedules> read_schedules(const std::vector<std::string>& named,
   return schedules;
 }
 
-/// Counts the kernels that took a schedule from records that were not given for them: of their own
-/// task, or of a like task.
-struct NearestCounts {
-  std::atomic<int> same{0}, near{0};
-};
 /// Collects, from all threads, why records that were given are not used.
 struct UnknownRecords {
   std::mutex mutex;
@@ -129,18 +123,13 @@ ScheduleChoice noted_choice(const RecordedSchedules& schedules, UnknownRecords& 
   };
 }
 
-/// Chooses by `choice`, else by `nearest`. `nearest` and `counts` outlive the result.
-ScheduleChoice or_nearest(ScheduleChoice choice,
-                          const NearestSchedules& nearest,
-                          NearestCounts& counts) {
-  return [choice = std::move(choice), &nearest, &counts](
-             const Task& task, const Space& space) -> std::optional<Candidate> {
-    if (std::optional<Candidate> chosen = choice(task, space)) return chosen;
-    std::optional<NearestSchedules::Found> found = nearest.find(task, space);
-    if (!found) return std::nullopt;
-    ++(found->same_task ? counts.same : counts.near);
-    return std::move(found->candidate);
-  };
+/// Chooses by `first`, else by `second`.
+ScheduleChoice either(ScheduleChoice first, ScheduleChoice second) {
+  return
+      [first = std::move(first), second = std::move(second)](const Task& task, const Space& space) {
+        std::optional<Candidate> chosen = first(task, space);
+        return chosen ? chosen : second(task, space);
+      };
 }
 
 // Takes schedules of this device's records, then of like tasks, then those that need no search.
@@ -235,10 +224,11 @@ struct Compile {
     if (print.empty()) TRY(module.check(path));
     TRY_ASSIGN(const std::vector<std::string> forms, read_forms(forms_text));
     TRY_ASSIGN(const RecordedSchedules schedules, read_schedules(records, jobs, source, target));
-    TRY_ASSIGN(const NearestSchedules nearest, read_nearest(source, target, call.json));
+    TRY_ASSIGN(NearestSchedules nearest, read_nearest(source, target, call.json));
     NearestCounts counts;
     UnknownRecords unknown;
-    const ScheduleChoice choice = or_nearest(noted_choice(schedules, unknown), nearest, counts);
+    const ScheduleChoice choice =
+        either(noted_choice(schedules, unknown), nearest_choice(std::move(nearest), &counts));
     if (!print.empty()) {
       TRY_ASSIGN(const size_t number, task_number(what.task, source.tasks.size()));
       TRY_ASSIGN(const std::string text,

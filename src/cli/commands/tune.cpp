@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
 #include "cli/module_file.h"
+#include "cli/nearest_choice.h"
 #include "cli/pool.h"
 #include "cli/run_watch.h"
 #include "cli/search_options.h"
@@ -28,7 +29,6 @@
 #include "search/search.h"
 #include "support/file.h"
 #include "support/log.h"
-#include "transfer/nearest.h"
 #include "transfer/shipped.h"
 #include "tune/recorded.h"
 #include "tune/session.h"
@@ -121,15 +121,6 @@ std::string tell_precision(SourceOptions what, const Source& source, const Targe
       "In bfloat16 it would take about {:.0f} % of that time (by the draft): "
       "--precision bf16\n",
       100 * share);
-}
-
-// Chooses as `pruner compile` without records does.
-ScheduleChoice untuned(const Target& target) {
-  return [nearest = std::make_shared<const NearestSchedules>(shipped_records(target))](
-             const Task& task, const Space& space) -> std::optional<Candidate> {
-    std::optional<NearestSchedules::Found> found = nearest->find(task, space);
-    return found ? std::optional(std::move(found->candidate)) : std::nullopt;
-  };
 }
 
 // "1.39 x as fast as the untuned module (1.35 to 1.43 x)", or that there is no difference.
@@ -320,9 +311,11 @@ struct Tune {
     if (of_ranges || run.source.tasks.empty()) {
       TRY(build_module(run.source.phases, run.target, choice, options, path));
     } else {
-      const NamedChoice choices[] = {{"tuned", choice},
-                                     {"runner-up", runner_up_choice(session.tuner())},
-                                     {"untuned", untuned(run.target)}};
+      // `pruner compile` without records makes the untuned module.
+      const NamedChoice choices[] = {
+          {"tuned", choice},
+          {"runner-up", runner_up_choice(session.tuner())},
+          {"untuned", nearest_choice(NearestSchedules(shipped_records(run.target)))}};
       TRY_ASSIGN(race, build_fastest(run.source.phases, run.target, choices, options, path));
     }
     if (race) summary["race"] = race_json(*race);
