@@ -90,6 +90,51 @@ Result<std::vector<int64_t>> window_outputs(const OpCall& call,
   return out;
 }
 
+Result<TransposedWindow> transposed_window(const OpCall& call, std::span<const int64_t> kernel) {
+  const std::vector<int64_t> in = spatial_shape(call);
+  const size_t dims = in.size();
+  const std::string automatic = call.text("auto_pad", "NOTSET");
+  const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
+  TransposedWindow t;
+  // auto_pad is resolved below: here it means the output, not the input, is in * stride.
+  TRY_ASSIGN(t.window, window_of(call, kernel));
+  t.output_padding = call.integers("output_padding");
+  t.output = call.integers("output_shape");
+  if (t.output_padding.empty()) t.output_padding.assign(dims, 0);
+  if (t.output_padding.size() != dims) return Error("output_padding needs ", dims, " elements");
+  if (t.output.size() == dims + 2) t.output.erase(t.output.begin(), t.output.begin() + 2);  // n, c
+  if (!t.output.empty() && t.output.size() != dims) {
+    return Error("output_shape needs ", dims, " elements");
+  }
+  if (t.output.empty() && same) {
+    for (size_t d = 0; d < dims; ++d) t.output.push_back(in[d] * t.window.stride[d]);
+  }
+  // ONNX: an output_shape decides the pads. Their sum is what the full extent has more than it;
+  // SAME_UPPER puts the larger half after the data, everything else before. What the full extent
+  // has less becomes output padding.
+  const bool given = !t.output.empty();
+  for (size_t d = 0; d < dims; ++d) {
+    const int64_t padding = t.output_padding[d], stride = t.window.stride[d];
+    // ONNX: below the greater of stride and dilation.
+    if (padding < 0 || (padding >= stride && padding >= t.window.dilation[d])) {
+      return Error("output_padding ", padding, " is not below the stride ", stride);
+    }
+    const int64_t full =
+        (in[d] - 1) * stride + (kernel[d] - 1) * t.window.dilation[d] + 1 + padding;
+    int64_t &before = t.window.pad_before[d], &after = t.window.pad_after[d];
+    if (given) {
+      const int64_t total = std::max<int64_t>(full - t.output[d], 0);
+      before = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
+      after = total - before;
+      t.output_padding[d] += std::max<int64_t>(t.output[d] - full, 0);
+    } else {
+      t.output.push_back(full - before - after);
+    }
+    if (t.output[d] < 1) return Error("the output would have an extent of ", t.output[d]);
+  }
+  return t;
+}
+
 TapOutputs outputs_on_data(const Window& window, size_t d, int64_t tap, int64_t in, int64_t out) {
   // Output o reads o * stride - before; before <= o * stride < before + in are data.
   const int64_t stride = window.stride[d];
