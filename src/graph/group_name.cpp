@@ -66,7 +66,7 @@ static std::string conv_name(const OpCall& call) {
 static std::string anchor_name(const OpCall& call) {
   const std::string& op = call.node.op;
   const std::string data = print_shape(call.shape(0));
-  if (op == "Conv" || op == "ConvTranspose" || op == "ConvTransposePhases") return conv_name(call);
+  if (is_convolution(call.node)) return conv_name(call);
   if (op == "MaxPool" || op == "AveragePool") {
     const std::vector<int64_t> kernel = call.integers("kernel_shape");
     const std::string kind = op == "MaxPool" ? "max_pool" : "avg_pool";
@@ -109,8 +109,7 @@ static std::string anchored_name(const Graph& graph, std::span<const Node* const
   const OpCall call{graph, *nodes[0]};
   std::string text = anchor_name(call);
   const std::string& op = call.node.op;
-  const bool takes_bias =
-      op == "Conv" || op == "ConvTranspose" || op == "ConvTransposePhases" || op == "Gemm";
+  const bool takes_bias = is_convolution(call.node) || op == "Gemm";
   if (takes_bias && call.has(2)) text += " +bias";
   for (const Node* node : nodes.subspan(1)) {
     if (op == "MatMul" && (node->op == "Reshape" || node->op == "Slice")) {

@@ -10,6 +10,7 @@
 #include "graph/found_values.h"
 #include "graph/group_name.h"
 #include "graph/ops/op.h"
+#include "graph/ops/window.h"
 #include "graph/passes.h"
 #include "support/check.h"
 
@@ -19,15 +20,14 @@ namespace pruner {
 static std::string placeholder_name(const OpCall& call, size_t i, bool in_epilogue) {
   static const std::map<std::string, std::vector<const char*>> kNames = {
       {"Conv", {"data", "weight", "bias"}},
-      {"ConvTranspose", {"data", "weight", "bias"}},
-      {"ConvTransposePhases", {"data", "weight", "bias"}},
       {"Gemm", {"data", "weight", "bias"}},
       {"LayerNormalization", {"data", "gamma", "beta"}},
       {"RMSNormalization", {"data", "gamma"}},
       {"AveragePool", {"data"}},
       {"MaxPool", {"data"}}};
-  if (const auto it = kNames.find(call.node.op); it != kNames.end()) return it->second[i];
-  if (!in_epilogue || call.node.op != "Add") return i == 0 ? "A" : i == 1 ? "B" : "C";
+  const std::string op = is_convolution(call.node) ? "Conv" : call.node.op;
+  if (const auto it = kNames.find(op); it != kNames.end()) return it->second[i];
+  if (!in_epilogue || op != "Add") return i == 0 ? "A" : i == 1 ? "B" : "C";
   return call.input(i).constant ? "bias" : "residual";
 }
 

@@ -16,6 +16,10 @@ int64_t channels(const OpCall& call) {
   return channels_last(call) ? call.shape(0).back() : call.shape(0)[1];
 }
 
+bool is_convolution(const Node& node) {
+  return node.op == "Conv" || node.op == "ConvTranspose" || node.op == "ConvTransposePhases";
+}
+
 bool is_depthwise(const OpCall& call) {
   const int64_t groups = call.integer("group", 1);
   return call.node.op == "Conv" && groups > 1 && groups == channels(call);

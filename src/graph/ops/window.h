@@ -11,6 +11,8 @@ namespace pruner {
 std::vector<int64_t> spatial_shape(const OpCall& call);
 int64_t channels(const OpCall& call);
 bool channels_last(const OpCall& call);
+/// Whether the node is a Conv, a ConvTranspose, or phases of a ConvTranspose.
+bool is_convolution(const Node& node);
 /// A Conv of one input channel a group; several output channels a group are its multiplier.
 bool is_depthwise(const OpCall& call);
 /// [n, c, spatial...], or [n, spatial..., c] when the node is channels-last.

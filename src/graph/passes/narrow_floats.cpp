@@ -140,13 +140,12 @@ void Narrower::look_at(const Node& node) {
     }
     for (const ValueId id : node.outputs) stays_[owner(id)] = true;
   }
-  const bool contracts = node.op == "Conv" || node.op == "MatMul" || node.op == "Gemm";
   if (is_of_pairs(node)) {
     for (size_t i = 0; i < kFactors; ++i) {
       const ValueId id = node.inputs[i];
       if (!is_made_in(node.group, id) && !narrower_.contains(id)) read_[owner(id)] = true;
     }
-  } else if (contracts || node.op == "ConvTranspose" || node.op == "ConvTransposePhases") {
+  } else if (is_convolution(node) || node.op == "MatMul" || node.op == "Gemm") {
     for (const ValueId id : node.inputs)
       if (id.valid()) read_wide_[owner(id)] = true;
   }
