@@ -6,6 +6,7 @@
 #include "space/factors.h"
 #include "space/plan.h"
 #include "space/read_box.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -44,7 +45,7 @@ struct FusedExtent {
 };
 FusedExtent fused_extent(const NestStage& stage, const Stage& s, int i) {
   const int64_t extent = box_extent(stage, s, i), tile = s.tile(i);
-  return {divide_up(extent, tile), tile};
+  return {ceil_div(extent, tile), tile};
 }
 
 }  // namespace

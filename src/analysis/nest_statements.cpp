@@ -10,6 +10,7 @@
 #include "space/dot.h"
 #include "space/plan.h"
 #include "space/read_box.h"
+#include "support/ceil_div.h"
 #include "target/dot_rates.h"
 #include "tensor/scalar_ops.h"
 
@@ -117,7 +118,7 @@ class Maker {
       const int64_t divisor = divisor_after(dim, 0);
       dims_.push_back({dim, divisor, 0});
       const int64_t extent = tensor.axes[dim].extent;
-      out_.shape.push_back((extent + divisor - 1) / divisor);
+      out_.shape.push_back(ceil_div(extent, divisor));
     }
     for (size_t b = 0; b < spec.blocks.size(); ++b) {
       const auto [dim, size] = spec.blocks[b];

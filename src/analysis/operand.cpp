@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "space/read_box.h"
+#include "support/ceil_div.h"
 #include "target/machine_model.h"
 
 namespace pruner {
@@ -185,7 +186,7 @@ std::vector<Step> steps_of(const Stage& producer, const PackSpec* packed) {
     const size_t d = ordered ? static_cast<size_t>(packed->order[i]) : i;
     const int64_t extent = producer.axes[d].extent, block = steps[d].block;
     steps[d].outside = size;
-    size *= static_cast<double>((extent + block - 1) / block);
+    size *= static_cast<double>(ceil_div(extent, block));
   }
   return steps;
 }

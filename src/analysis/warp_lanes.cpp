@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/ceil_div.h"
 #include "target/machine_model.h"
 
 namespace pruner {
@@ -12,7 +13,7 @@ static std::array<int64_t, kWarpLanes> ordered(const WarpLanes& lanes) {
   const auto end = starts.begin() + lanes.count;
   if (!std::is_sorted(starts.begin(), end)) std::sort(starts.begin(), end);
   if (starts[0] >= 0) return starts;
-  const int64_t lines = (-starts[0] + kWarpLanes - 1) / kWarpLanes;
+  const int64_t lines = ceil_div(-starts[0], kWarpLanes);
   for (int64_t& start : starts) start += lines * kWarpLanes;
   return starts;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "support/ceil_div.h"
 #include "support/check.h"
 #include "tensor/expr.h"
 
@@ -280,7 +281,7 @@ class BoundInference {
         continue;
       }
       const int given = r.nparts ? r.outer : r.inner;
-      const int64_t rest = (parent.extent + r.factor - 1) / r.factor;
+      const int64_t rest = ceil_div(parent.extent, r.factor);
       const int64_t length = bound[at(given)] ? r.factor : std::min(r.factor, parent.extent);
       outer.extent = r.nparts ? length : rest;
       inner.extent = r.nparts ? rest : length;

@@ -7,6 +7,7 @@
 
 #include "ansor/wanted_point.h"
 #include "space/draw_axis.h"
+#include "support/ceil_div.h"
 
 namespace pruner::ansor {
 
@@ -105,7 +106,7 @@ class CpuPointReader : public PointReader {
     for (const SplitPart& part : parts) split *= std::max<int64_t>(part.factor, 1);
     const int64_t whole = tiled.iters[axis].extent;
     const auto extent = [&](size_t level) {
-      return level > 0 ? parts[level].factor : (whole + split - 1) / split;
+      return level > 0 ? parts[level].factor : ceil_div(whole, split);
     };
     const auto in_parallel = [&](size_t level) {
       const bool parted = level + 1 < outer.size() || outer.size() == 1;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/partition_range.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -16,7 +17,7 @@ inline constexpr int64_t kArenaAlignment = 64;  // bytes: of a CPU; a GPU's is k
 
 /// Returns the least multiple of `alignment` that has room for `bytes`.
 constexpr int64_t aligned(int64_t bytes, int64_t alignment) {
-  return (bytes + alignment - 1) / alignment * alignment;
+  return ceil_div(bytes, alignment) * alignment;
 }
 
 /// Bytes of an arena that are taken from one step of a run to another, both included.

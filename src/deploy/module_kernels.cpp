@@ -12,6 +12,7 @@
 #include "lower/lower.h"
 #include "search/search.h"
 #include "space/precision.h"
+#include "support/ceil_div.h"
 #include "support/clock.h"
 #include "support/file.h"
 #include "support/log.h"
@@ -480,7 +481,7 @@ Result<std::vector<ModuleKernels::Reference>> ModuleKernels::make_references(
     TRY_ASSIGN(reference.prepared,
                prepare(reference.kernel->artifact, network.partition, network.fresh[i], weights_));
     double flops = 0;
-    const size_t step = (shapes.size() + kLookedAt - 1) / kLookedAt;
+    const size_t step = ceil_div(shapes.size(), kLookedAt);
     for (size_t s = 0; s < shapes.size(); s += step)
       flops += static_cast<double>(step) * std::max(flop_count(task.dag().at(shapes[s])), 0.0);
     reference.every = static_cast<size_t>(std::ceil(std::max(flops / kMostFlops, 1.0)));

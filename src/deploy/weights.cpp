@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "measure/kernel_arguments.h"
+#include "support/ceil_div.h"
 #include "support/check.h"
 #include "support/hash.h"
 #include "support/parallel_for.h"
@@ -55,7 +56,7 @@ int64_t Weights::offset_of(const Partition& partition, ValueId id, const PackSpe
     const auto made = packed_.find(key);
     entries_.push_back({constant, pack, bytes_, made == packed_.end() ? nullptr : made->second});
     const int64_t bytes = pack.packed_bytes(constant.dtype(), constant.shape());
-    bytes_ += (bytes + alignment_ - 1) / alignment_ * alignment_;
+    bytes_ += ceil_div(bytes, alignment_) * alignment_;
   }
   return at->second;
 }

@@ -15,6 +15,7 @@
 
 #include "fleet/names.h"
 #include "measure/wire.h"
+#include "support/ceil_div.h"
 #include "support/log.h"
 
 namespace pruner {
@@ -110,7 +111,7 @@ class QueueMeasurer : public FleetMeasurer {
   int batches_at_once() const override {
     const std::lock_guard lock(mutex_);
     const size_t waiting = options_.messages_a_worker > 1 ? 1 : 0;
-    return static_cast<int>(waiting + divide_up(messages_of_all(), messages_a_batch_));
+    return static_cast<int>(waiting + ceil_div(messages_of_all(), messages_a_batch_));
   }
 
   MeasureTimes times() const override {
@@ -147,7 +148,6 @@ class QueueMeasurer : public FleetMeasurer {
     return hash = of_it;
   }
 
-  static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
   /// Messages that all workers together have, or wait for them.
   size_t messages_of_all() const {
     return static_cast<size_t>(options_.messages_a_worker) * std::max<size_t>(1, workers_);
@@ -158,7 +158,7 @@ class QueueMeasurer : public FleetMeasurer {
     const std::lock_guard lock(mutex_);
     const size_t batch = open.batch.size();
     const size_t most = compiled_ ? 1 : options_.candidates_at_most;
-    const size_t size = std::clamp<size_t>(divide_up(batch, messages_of_all()), 1, most);
+    const size_t size = std::clamp<size_t>(ceil_div(batch, messages_of_all()), 1, most);
     for (size_t first = 0; first < batch; first += size)
       open.unasked.push_back({&open, first, std::min(size, batch - first)});
     messages_a_batch_ = std::max<size_t>(1, open.unasked.size());

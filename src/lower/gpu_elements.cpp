@@ -1,5 +1,6 @@
 // Kernels without tiles: a thread for each element, or some for each row.
 #include "lower/gpu_lowering.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -110,7 +111,7 @@ Stmt GpuLowering::rows(const NestStage& root) {
     std::vector<Stmt> body;
     for (const NestStage* reduction : attached_to(root.stage))
       body.push_back(row_reduction(*reduction, at));
-    const int64_t rounds = (rest + place_.lanes - 1) / place_.lanes;
+    const int64_t rounds = ceil_div(rest, place_.lanes);
     const VarId round = new_var("j", {0, rounds - 1});
     const Expr index = simple(var(round) * Expr(place_.lanes) + place_.lane);
     Stmt write = decode_axes(s.axes, row_axes, s.axes.size(), index, at, 0, [&](const Values& p) {
@@ -124,7 +125,7 @@ Stmt GpuLowering::rows(const NestStage& root) {
 
 Stmt GpuLowering::row_reduction(const NestStage& stage, const Values& row) {
   const Stage& s = dag_[stage.stage];
-  const int64_t terms = s.reduce_size(), rounds = (terms + place_.lanes - 1) / place_.lanes;
+  const int64_t terms = s.reduce_size(), rounds = ceil_div(terms, place_.lanes);
   const TensorId sum = add_buffer(stage, {1}, Scope::kLocal, ".sum");
   const TensorId parts = add_buffer(stage, {place_.block_rows, place_.lanes}, Scope::kShared);
   shared_.push_back(parts);

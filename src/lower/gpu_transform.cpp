@@ -3,6 +3,7 @@
 
 #include "lower/gpu_lowering.h"
 #include "space/factors.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -11,7 +12,7 @@ Stmt GpuLowering::transform(const NestStage& root) {
   std::vector<Iterator> tiles = s.axes;
   for (size_t a = 0; a < tiles.size(); ++a) {
     const int64_t tile = s.tile(static_cast<int>(a));
-    tiles[a].extent = divide_up(tiles[a].extent, tile);
+    tiles[a].extent = ceil_div(tiles[a].extent, tile);
   }
   size_t first = 0;  // first axis with several tiles; tiles along earlier axes start at a constant
   while (first < tiles.size() && tiles[first].extent == 1) ++first;

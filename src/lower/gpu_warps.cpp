@@ -6,6 +6,7 @@
 #include "lower/gpu_lowering.h"
 #include "space/factors.h"
 #include "space/structure.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 namespace {
@@ -155,7 +156,7 @@ Stmt GpuLowering::copy_chunk(const WarpTile& tile, const WarpOperand& operand, c
   const int64_t runs = operand.width() / together, all = operand.lines() * runs;
   const int64_t all_terms = iterator_of(dag_[tile.sum.stage], tile.contraction.k).extent;
   const Expr slot = simple(floor_mod(chunk, Expr(tile.stages)));
-  return unrolled(divide_up(all, place_.threads), [&](const Expr& round) {
+  return unrolled(ceil_div(all, place_.threads), [&](const Expr& round) {
     const Expr number = round * Expr(place_.threads) + place_.thread_index;
     const Expr line = simple(floor_div(number, Expr(runs)));
     const Expr at = simple(floor_mod(number, Expr(runs)) * Expr(together));
@@ -330,7 +331,7 @@ Stmt GpuLowering::write_through_shared(const NestStage& root, const WarpTile& ti
   });
   const int64_t run = epilogue_run(s.axes[n].extent, dtype_bytes(s.dtype));
   const int64_t runs = root.block_extent(c.n) / run, all = root.block_extent(c.m) * runs;
-  const int64_t rounds = divide_up(all, place_.threads);
+  const int64_t rounds = ceil_div(all, place_.threads);
   const VarId round = new_var("round", {0, rounds - 1});
   const auto write = [&] {
     const Expr number = var(round) * Expr(place_.threads) + place_.thread_index;

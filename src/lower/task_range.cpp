@@ -237,9 +237,9 @@ class RangeLowering {
         units = units * iterations[l];
       }
       const Expr held = units * Expr(tile.unit), unit(tile.unit);
-      parts.push_back(floor_div(extent + held - Expr(1), held));
+      parts.push_back(ceil_div(extent, held));
       parts.push_back(extent - held);
-      parts.push_back(floor_div(extent + unit - Expr(1), unit) - units);
+      parts.push_back(ceil_div(extent, unit) - units);
     }
     return parts;
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/thread_pool.h"
+#include "support/ceil_div.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -71,7 +72,7 @@ void CacheState::restore(PrunerPool& pool) const {
     read(filling_.data() + first, filling_.data() + last);
     if (weights_from_ == WeightsFrom::kMemory) {
       for (const GuardedBuffer* constant : constants_) {
-        const auto [begin, end] = part((constant->bytes() + kLine - 1) / kLine);
+        const auto [begin, end] = part(ceil_div(constant->bytes(), kLine));
         evict(constant->data() + begin * kLine, constant->data() + end * kLine);
       }
       wait_for_evictions();

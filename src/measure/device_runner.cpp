@@ -12,6 +12,7 @@
 #include "measure/kernel_run.h"
 #include "measure/wire.h"
 #include "measure/worker_loop.h"
+#include "support/ceil_div.h"
 #include "support/log.h"
 
 namespace pruner {
@@ -112,7 +113,7 @@ int64_t DeviceRunner::turns(const Artifact& artifact, const KernelArguments& arg
     if (is_constant(*workload_, i)) bytes += arguments.arguments[i]->bytes();
   if (bytes == 0) return 1;
   const int64_t evicting = std::max(2 * context_->facts().l2_bytes, kLeastFlushBytes);
-  const int64_t turns = (evicting + bytes - 1) / bytes;
+  const int64_t turns = ceil_div(evicting, bytes);
   return turns > kMostTurns ? 1 : turns;
 }
 

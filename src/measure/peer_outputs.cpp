@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "support/ceil_div.h"
+
 namespace pruner {
 
 static constexpr int64_t kAlignment = 64;
@@ -11,7 +13,7 @@ std::vector<PeerOutputs::Place> PeerOutputs::lay_out(std::span<const ExpectedOut
   int64_t end = kAlignment;  // end of the state
   for (const ExpectedOutput& output : outputs) {
     places.push_back({end, output.bytes()});
-    end += (output.bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    end += ceil_div(output.bytes(), kAlignment) * kAlignment;
   }
   places.push_back({end, 0});
   return places;

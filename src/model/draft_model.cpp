@@ -1,6 +1,7 @@
 #include "analysis/draft.h"
 #include "analysis/statements.h"
 #include "model/cost_model.h"
+#include "support/ceil_div.h"
 #include "support/parallel_for.h"
 
 namespace pruner {
@@ -19,7 +20,7 @@ class DraftModel : public CostModel {
                              std::span<const Candidate> batch) override {
     const int64_t size = static_cast<int64_t>(batch.size());
     std::vector<float> scores(batch.size());
-    parallel_for((size + kChunk - 1) / kChunk, options_.jobs, [&](int64_t chunk) {
+    parallel_for(ceil_div(size, kChunk), options_.jobs, [&](int64_t chunk) {
       for (int64_t i = chunk * kChunk; i < std::min(size, (chunk + 1) * kChunk); ++i) {
         const LoopNest nest = make_loop_nest(space, batch[i]);
         scores[i] = static_cast<float>(score(nest, task.target));

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "support/ceil_div.h"
 #include "support/gzip.h"
 #include "support/parallel_for.h"
 
@@ -30,7 +31,7 @@ struct Batch {
 
   void parse(int jobs) {
     const auto count = static_cast<int64_t>(lines.size());
-    parallel_for((count + kChunk - 1) / kChunk, jobs, [&](int64_t chunk) {
+    parallel_for(ceil_div(count, kChunk), jobs, [&](int64_t chunk) {
       for (int64_t i = chunk * kChunk; i < std::min(count, (chunk + 1) * kChunk); ++i) {
         Line& line = lines[i];
         line.record =

@@ -4,6 +4,7 @@
 
 #include "ansor/nest.h"
 #include "record/record.h"
+#include "support/ceil_div.h"
 #include "support/gzip.h"
 #include "support/parallel_for.h"
 
@@ -80,7 +81,7 @@ Result<ReplayCount> check_replay(const RecordPath& file,
   total.damaged = unpacked.damaged;
   total.other = !file.named && !look_like_records(lines);
   if (total.other) return total;
-  const size_t parts = (lines.size() + kLinesAPart - 1) / kLinesAPart;
+  const size_t parts = ceil_div(lines.size(), kLinesAPart);
   std::vector<ReplayCount> counts(parts);
   parallel_for(static_cast<int64_t>(parts), jobs, [&](int64_t part) {
     const size_t begin = static_cast<size_t>(part) * kLinesAPart;

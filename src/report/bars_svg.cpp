@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "report/svg.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -36,8 +37,8 @@ Range range_of(const BarChart& chart) {
 /// Returns the number of groups in a row: all rows have about as many, and none more than `most`.
 size_t groups_in_row(size_t groups, size_t most) {
   most = std::max<size_t>(most, 1);
-  const size_t rows = std::max<size_t>((groups + most - 1) / most, 1);
-  return std::max<size_t>((groups + rows - 1) / rows, 1);
+  const size_t rows = std::max<size_t>(ceil_div(groups, most), 1);
+  return std::max<size_t>(ceil_div(groups, rows), 1);
 }
 
 /// `Layout` is the layout of a chart, the same for all of its rows.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/module/fail.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 namespace {
@@ -258,7 +259,7 @@ Result<double> GpuProgram::run(const std::vector<Arguments>& turns,
   const bool recorded = flushed == nullptr && times > 1 && driver.begin_recording != nullptr;
   const int64_t most = std::max(kMostRecorded, std::ssize(turns));
   const int64_t runs = recorded ? std::min(times, most) : 1;
-  const int64_t replays = (times + runs - 1) / runs;
+  const int64_t replays = ceil_div(times, runs);
   double sum = 0;
   TRY(context_->on_device([&] {
     if (recorded) {

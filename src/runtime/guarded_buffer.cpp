@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "support/ceil_div.h"
 #include "support/memory.h"
 
 namespace pruner {
@@ -20,7 +21,7 @@ constexpr int64_t kPage = 4096;      // bytes; what mprotect() can guard
 constexpr int64_t kAlignment = 64;   // bytes: what data() is a multiple of
 constexpr std::byte kWatched{0x5c};  // any value that kernels seldom write
 
-constexpr int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+constexpr int64_t round_up(int64_t n, int64_t unit) { return ceil_div(n, unit) * unit; }
 
 std::byte* round_up(std::byte* address, int64_t unit) {
   const auto n = reinterpret_cast<intptr_t>(address);

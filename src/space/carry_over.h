@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "space/space.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -29,7 +30,6 @@ std::vector<OpenTile> open_tiles(const Sketch& sketch, const Candidate& candidat
 template <typename T>
 std::vector<T> even_iterations(const OpenTile& tile, const T& extent) {
   using std::max, std::min;
-  const auto ceil_div = [](const T& a, const T& b) { return floor_div(a + b - T(1), b); };
   int64_t all = 1;
   for (const int64_t factor : tile.factors) all *= factor;
   const T units = ceil_div(extent, T(tile.unit));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "space/sketch_rule.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 namespace {
@@ -148,7 +149,7 @@ int64_t matrix_rows(int64_t extent, int64_t limit) {
   constexpr int64_t kLeast = 9, kBeside = 2;
   int64_t best = std::min(extent, limit), least = -1;
   for (int64_t rows = best; rows >= std::min<int64_t>(best, 4); --rows) {
-    const int64_t tiles = (extent + rows - 1) / rows;
+    const int64_t tiles = ceil_div(extent, rows);
     const int64_t cost = tiles * (std::max(rows, kLeast) + kBeside);
     if (least >= 0 && cost >= least) continue;
     best = rows;

@@ -1,13 +1,14 @@
 #include "space/factors.h"
 
 #include "space/read_box.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
 int64_t tile_count(const Stage& stage) {
   int64_t count = 1;
   for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a)
-    count *= divide_up(stage.axes[static_cast<size_t>(a)].extent, stage.tile(a));
+    count *= ceil_div(stage.axes[static_cast<size_t>(a)].extent, stage.tile(a));
   return count;
 }
 

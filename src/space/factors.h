@@ -9,8 +9,6 @@
 
 namespace pruner {
 
-inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /// Elements of an axis that the levels nobody decides hold: lanes, what an instruction takes.
 inline int64_t fixed_elements(const AxisTiles& tiles) {
   int64_t elements = 1;

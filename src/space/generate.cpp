@@ -6,6 +6,7 @@
 
 #include "space/dot.h"
 #include "space/sketch_maker.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -13,14 +14,14 @@ namespace pruner {
 constexpr int kLeastLanes = 4;
 
 static double waste(int64_t extent, int64_t tile) {
-  return static_cast<double>((extent + tile - 1) / tile * tile) / static_cast<double>(extent);
+  return static_cast<double>(ceil_div(extent, tile) * tile) / static_cast<double>(extent);
 }
 
 std::vector<int32_t> tile_choices(int64_t extent, int64_t limit) {
   std::set<int32_t> choices;
   for (int64_t t = 1; t <= std::min(extent, limit); ++t) {
     const bool small = t <= 8 || extent % t == 0 || (t & (t - 1)) == 0;
-    const bool splits_evenly = (extent + t - 1) / t <= 8;
+    const bool splits_evenly = ceil_div(extent, t) <= 8;
     if ((small || splits_evenly) && waste(extent, t) <= kMaxWaste)
       choices.insert(static_cast<int32_t>(t));
   }

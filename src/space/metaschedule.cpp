@@ -8,6 +8,7 @@
 #include "space/perfect_tile.h"
 #include "space/sketch_rule.h"
 #include "space/weighted_row.h"
+#include "support/ceil_div.h"
 #include "support/check.h"
 
 namespace pruner {
@@ -54,7 +55,7 @@ bool splits_reduction(const LoopStructure& structure) {
 }
 
 int64_t units_of(const Stage& stage, const AxisTiles& tiles) {
-  return divide_up(iterator_of(stage, tiles.axis).extent, fixed_elements(tiles));
+  return ceil_div(iterator_of(stage, tiles.axis).extent, fixed_elements(tiles));
 }
 
 enum class Mutator : uint8_t { kTileSize, kComputeLocation, kUnroll, kParallel, kThreadBinding };
@@ -221,7 +222,7 @@ class PartMaker {
         fix_second_space(*anchor, tiles, split);
       if (!plan.structure->instruction.empty()) split.most_innermost = kMaxInnermostFactor;
       split.unit = tiled ? fragment_unit(anchor, tiles.axis) : 1;
-      split.extent = divide_up(split.extent, split.unit);
+      split.extent = ceil_div(split.extent, split.unit);
       part_.splits.push_back(split);
     }
   }

@@ -7,6 +7,7 @@
 #include "space/factors.h"
 #include "space/region.h"
 #include "space/space.h"
+#include "support/ceil_div.h"
 #include "support/check.h"
 
 namespace pruner {
@@ -138,7 +139,7 @@ class NestMaker {
     const auto end = rows ? plan.row_axes : static_cast<int>(out.extents.size());
     int64_t length = 1;
     for (int a = rows ? 0 : plan.row_axes; a < end; ++a)
-      length *= divide_up(out.extents[a], s.tile(a));
+      length *= ceil_div(out.extents[a], s.tile(a));
     return length;
   }
 
@@ -153,7 +154,7 @@ class NestMaker {
     for (size_t l = plan.structure->levels.size(); l-- > 0;) {
       const Factor& factor = tiles.factors[l];
       int64_t extent = factors_.value(factor.decision, factor.count);
-      if (extent == Factor::kRest) extent = (length(plan, tiles, out) + step - 1) / step;
+      if (extent == Factor::kRest) extent = ceil_div(length(plan, tiles, out), step);
       if (extent == Factor::kBlockThreads) extent = block_threads(plan);
       loops[l] = {extent, step, -1, 1};
       step *= extent;
@@ -172,7 +173,7 @@ class NestMaker {
     const size_t registers = static_cast<size_t>(plan.structure->registers());
     int64_t& all = out.extents[tiles.axis];
     const int64_t unit = loops[registers].step * loops[registers].extent;
-    const int64_t units = (all + unit - 1) / unit;
+    const int64_t units = ceil_div(all, unit);
     const int64_t step = std::min(loops[0].step / unit, units) * unit;
     int split = 0;
     for (size_t l = 1; l < registers; ++l) split += loops[l].extent > 1;
@@ -182,7 +183,7 @@ class NestMaker {
       loops[0].extent = 1;
       for (size_t l = 1; l < registers; ++l) {
         if (loops[l].extent == 1) continue;
-        loops[l].extent = (all + loops[l].step - 1) / loops[l].step;
+        loops[l].extent = ceil_div(all, loops[l].step);
         loops[l].clamp = all - loops[l].step;
         loops[l].unit = std::gcd(loops[l].step, loops[l].clamp);
       }
@@ -191,7 +192,7 @@ class NestMaker {
     const bool masked = tiles.vector && !(plan.overlaps && step <= all);
     const int64_t whole = masked ? units * unit : all;
     if (out.at.valid()) all = whole;
-    loops[0].extent = (whole + step - 1) / step;
+    loops[0].extent = ceil_div(whole, step);
     loops[0].step = step;
     // An open axis has other extents, too, which all but whole steps of its units do not divide.
     const bool open = stage(plan).axes[static_cast<size_t>(tiles.axis)].open;

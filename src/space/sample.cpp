@@ -9,6 +9,7 @@
 #include "space/gpu/space.h"
 #include "space/region.h"
 #include "space/sketch_rule.h"
+#include "support/ceil_div.h"
 #include "support/check.h"
 #include "target/machine_model.h"
 
@@ -22,12 +23,12 @@ bool tiles_fit(const AxisTiles& tiles,
   const Factors factors(candidate);
   const int64_t lanes = tiles.vector ? plan.lanes : 1;
   const int64_t unit = factors.inside(tiles, plan.structure->registers());
-  const int64_t units = divide_up(extent, unit);
+  const int64_t units = ceil_div(extent, unit);
   const int64_t tile = factors.inside(tiles, 0) / unit;
   if (tile > units || (!tiles.vector && tile * unit > extent)) return false;
   if (any_tiles) return true;
-  const int64_t covered = divide_up(units, tile) * tile * unit;
-  const int64_t least = divide_up(extent, lanes) * lanes;
+  const int64_t covered = ceil_div(units, tile) * tile * unit;
+  const int64_t least = ceil_div(extent, lanes) * lanes;
   return static_cast<double>(covered) <= kMaxWaste * static_cast<double>(least);
 }
 

@@ -7,6 +7,7 @@
 #include "space/dag_edit.h"
 #include "space/dot.h"
 #include "space/loop_nest.h"
+#include "support/ceil_div.h"
 #include "support/hash.h"
 #include "tensor/affine.h"
 
@@ -55,7 +56,7 @@ struct BodyCounts {
 BodyCounts counts_of_places(const ComputeDag& dag, const Stage& stage) {
   BodyCounts sum{{}, std::vector<int>(stage.axes.size(), 0)};
   int places = 0;
-  const auto divide = [&](int& count) { count = (count + places - 1) / places; };
+  const auto divide = [&](int& count) { count = ceil_div(count, places); };
   const std::function<void(size_t, std::vector<Expr>)> visit_places = [&](size_t tile,
                                                                           std::vector<Expr> at) {
     if (tile < stage.unrolled.size()) {
@@ -194,7 +195,7 @@ Factor SketchMaker::factor(const StagePlan& plan,
     if (inner.axes == level.axes)
       unit *= instruction_extent(*plan.structure, stage, tiles.axis, inner.iterations);
   const TiledAxis axis{
-      (extent + unit - 1) / unit, lanes, tiles.vector, dtype_bytes(stage.dtype), &target_};
+      ceil_div(extent, unit), lanes, tiles.vector, dtype_bytes(stage.dtype), &target_};
   const bool per_axis = group >= 0;
   std::string name = stage.name + ".";
   if (per_axis) name += iterator_of(stage, tiles.axis).name + ".";

@@ -8,6 +8,7 @@
 
 #include "space/plan.h"
 #include "space/space.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -48,7 +49,7 @@ inline constexpr double kMaxWaste = 1.25;
 /// Whether tiles of `tile` elements reach little beyond an axis. If a tile wastes little, so does
 /// each factor of the tile.
 inline bool wastes_little(int64_t extent, int64_t tile) {
-  const int64_t covered = (extent + tile - 1) / tile * tile;
+  const int64_t covered = ceil_div(extent, tile) * tile;
   return static_cast<double>(covered) <= kMaxWaste * static_cast<double>(extent);
 }
 

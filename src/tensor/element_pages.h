@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "support/ceil_div.h"
 #include "tensor/tape_run.h"
 
 namespace pruner {
@@ -15,7 +16,7 @@ namespace pruner {
 class ElementPages {
  public:
   explicit ElementPages(int64_t elements)
-      : pages_(static_cast<size_t>((elements + kPage - 1) / kPage)) {}
+      : pages_(static_cast<size_t>(ceil_div(elements, kPage))) {}
 
   /// The element at a row-major position; null: it has not been stored.
   const Word* find(int64_t position) const {

@@ -164,6 +164,7 @@ inline Expr operator/(Expr a, Expr b) { return binary(BinaryOp::kDiv, std::move(
 inline Expr floor_div(Expr a, Expr b) {
   return binary(BinaryOp::kFloorDiv, std::move(a), std::move(b));
 }
+inline Expr ceil_div(Expr a, Expr b) { return floor_div(std::move(a) + b - Expr(1), b); }
 inline Expr floor_mod(Expr a, Expr b) {
   return binary(BinaryOp::kFloorMod, std::move(a), std::move(b));
 }

@@ -3,6 +3,7 @@
 #include <bit>
 #include <memory>
 
+#include "support/ceil_div.h"
 #include "support/check.h"
 #include "support/parallel_for.h"
 #include "tensor/element_pages.h"
@@ -185,7 +186,7 @@ std::vector<Tensor> interpret(const ComputeDag& dag, std::span<const Tensor> inp
     std::vector<Word> words(kPart);
     for (size_t o = 0; o < ids.size(); ++o) {
       Tensor& out = outputs[o];
-      const int64_t parts = (out.num_elements() + kPart - 1) / kPart;
+      const int64_t parts = ceil_div(out.num_elements(), kPart);
       for (int64_t part = parts * job / jobs; part < parts * (job + 1) / jobs; ++part) {
         const int64_t first = part * kPart, end = std::min(first + kPart, out.num_elements());
         positions.clear();

@@ -8,6 +8,7 @@
 #include <optional>
 #include <sstream>
 
+#include "support/ceil_div.h"
 #include "tensor/operator_dags.h"
 #include "tensor/printed_operator.h"
 
@@ -203,8 +204,8 @@ static Result<StageId> conv2d_transpose(DagBuilder& b, const OperatorCall& c) {
   TransposedPhases phases{w.stride, w.pad_before, {0, 0}, {}};
   std::vector<int64_t> by_phase = w.stride;
   for (size_t d = 0; d < 2; ++d) {
-    by_phase.push_back((c[dims.kernel[d]] + w.stride[d] - 1) / w.stride[d]);
-    phases.outputs.push_back((c[dims.out[d]] + w.stride[d] - 1) / w.stride[d]);
+    by_phase.push_back(ceil_div(c[dims.kernel[d]], w.stride[d]));
+    phases.outputs.push_back(ceil_div(c[dims.out[d]], w.stride[d]));
   }
   by_phase.insert(by_phase.end(), {c["CI"] / c["groups"], c["CO"]});
   return add_conv_transpose_phases(b, data, weight_of(b, by_phase), phases, c["groups"]);

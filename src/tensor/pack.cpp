@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "support/ceil_div.h"
 #include "support/check.h"
 
 namespace pruner {
@@ -15,7 +16,7 @@ std::vector<int64_t> PackSpec::packed_shape(std::span<const int64_t> shape) cons
   for (int dim : order) {
     int64_t block = 1;
     for (const auto& [blocked, size] : blocks) block *= blocked == dim ? size : 1;
-    packed.push_back((shape[dim] + block - 1) / block);
+    packed.push_back(ceil_div(shape[dim], block));
   }
   for (const auto& [dim, size] : blocks) packed.push_back(size);
   return packed;
@@ -86,7 +87,7 @@ static void reorder(const Tensor& tensor, const PackSpec& spec, std::byte* to) {
     }
     if (inside) {
       // The part of a row beyond the original dim is padding and stays 0.
-      const int64_t left = (shape[row.dim] - index[row.dim] + row.step - 1) / row.step;
+      const int64_t left = ceil_div(shape[row.dim] - index[row.dim], row.step);
       copy_strided(
           bytes, from + offset * bytes, to, row.step * stride[row.dim], std::min(left, row.extent));
     }

@@ -17,6 +17,7 @@
 #include "record/record_paths.h"
 #include "report/time_text.h"
 #include "search/history.h"
+#include "support/ceil_div.h"
 #include "support/gzip.h"
 #include "support/parallel_for.h"
 
@@ -288,7 +289,7 @@ struct Features {
     if (!file.named && !look_like_records(lines)) return std::vector<Shown>();
     const auto count = static_cast<int64_t>(lines.size());
     std::vector<Shown> all(lines.size());
-    parallel_for((count + kLinesAtOnce - 1) / kLinesAtOnce, recorded.jobs, [&](int64_t part) {
+    parallel_for(ceil_div(count, kLinesAtOnce), recorded.jobs, [&](int64_t part) {
       for (int64_t i = part * kLinesAtOnce; i < std::min(count, (part + 1) * kLinesAtOnce); ++i) {
         const auto at = static_cast<size_t>(i);
         all[at] = show(file.path, lines[at], programs, scoring, compat, as_json);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/functions/packed_codes.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -40,7 +41,7 @@ static Result<std::vector<int64_t>> shape_of_codes(const OpCall& call) {
 
 static Result<Unit> check_scales(const OpCall& call, std::vector<int64_t> shape, const Table& t) {
   int64_t& blocks = shape[static_cast<size_t>(t.block_axis)];
-  blocks = (blocks + t.block - 1) / t.block;
+  blocks = ceil_div(blocks, t.block);
   const std::vector<int64_t>& scales = call.shape(2);
   bool fits = scales.size() == shape.size();
   // A scale of floats of few bits may stand for all of another axis.

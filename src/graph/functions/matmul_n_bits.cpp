@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "graph/functions/packed_codes.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -37,7 +38,7 @@ static Result<Blocks> blocks_of(const OpCall& call) {
     return Error("weight_prepacked ",
                  call.integer("weight_prepacked", 0),
                  " is not supported; export the model with the packing of its specification");
-  k.count = (k.rows + k.size - 1) / k.size;
+  k.count = ceil_div(k.rows, k.size);
   const auto check = [&](size_t i, const char* what, int64_t elements) -> Result<Unit> {
     if (!call.has(i)) return Unit{};
     const std::optional<Tensor>& tensor = call.input(i).constant;
@@ -156,7 +157,7 @@ static Result<Unit> check_bnb4(const OpCall& call) {
     return Error("K ", k, ", N ", n, " and block_size ", block, " say no matrix");
   if (type != 0 && type != 1) return Error("quant_type is ", type, ", expected 0 (FP4) or 1 (NF4)");
   const std::pair<const char*, int64_t> expected[] = {{"B", packed_bytes(n * k, 4)},
-                                                      {"absmax", (n * k + block - 1) / block}};
+                                                      {"absmax", ceil_div(n * k, block)}};
   for (size_t i = 1; i < 3; ++i) {
     const auto& [what, elements] = expected[i - 1];
     if (!call.input(i).constant) return computed_at_run_time(call.graph, call.node.inputs[i], what);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "graph/functions/packed_codes.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -277,7 +278,7 @@ static Result<Layer> layer_of(Body& b, const Place& at) {
   const int64_t experts = packed.extent(0), outputs = packed.extent(1),
                 inputs = packed.extent(2) * 8 / bits;
   const int64_t size = call.integer("block_size", 0), block = size > 0 ? size : inputs;
-  const int64_t blocks = (inputs + block - 1) / block;
+  const int64_t blocks = ceil_div(inputs, block);
   const std::vector<int64_t> all = {experts, outputs, blocks};
   if (scales.shape() != all && (blocks != 1 || scales.shape() != std::vector{experts, outputs}))
     return misfit(at.steps, scales.shape(), print_shape(all));

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "graph/functions/quantized.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -129,7 +130,7 @@ static Error misfit(const Granularity& g, Term values) {
 static std::vector<int64_t> shape_of_blocks(const Granularity& g) {
   std::vector<int64_t> shape = g.shape;
   int64_t& extent = shape[static_cast<size_t>(g.axis)];
-  extent = (extent + g.block - 1) / g.block;
+  extent = ceil_div(extent, g.block);
   return shape;
 }
 

@@ -9,6 +9,7 @@
 
 #include "graph/functions/quantized.h"
 #include "graph/routines/routines.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 namespace {
@@ -538,7 +539,7 @@ Term Recurrence::all_products() {
 
 // Returns R in the layout of PrunerRecurrence.
 Term Recurrence::packed_weights() const {
-  const int64_t blocks = (hidden_ + PRUNER_UNITS - 1) / PRUNER_UNITS;
+  const int64_t blocks = ceil_div(hidden_, PRUNER_UNITS);
   const int64_t behind = blocks * PRUNER_UNITS - hidden_;
   Term r = b_.reshape(b_.input(2), {directions_, kind_.gates, hidden_, hidden_});
   if (behind > 0) {

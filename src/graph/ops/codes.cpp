@@ -1,6 +1,7 @@
 // DequantizeBlocks and CodedMatMul, of ours: matrices of whole numbers with a scale, and where it
 // is there a zero, for each block of elements along one dimension.
 #include "graph/ops/op.h"
+#include "support/ceil_div.h"
 #include "tensor/operator_dags.h"
 
 namespace pruner {
@@ -8,7 +9,7 @@ namespace pruner {
 // Returns `shape` with the dimension `axis` counted in blocks.
 static std::vector<int64_t> in_blocks(std::vector<int64_t> shape, int64_t axis, int64_t block) {
   int64_t& extent = shape[static_cast<size_t>(axis)];
-  extent = (extent + block - 1) / block;
+  extent = ceil_div(extent, block);
   return shape;
 }
 

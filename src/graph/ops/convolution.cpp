@@ -5,6 +5,7 @@
 // which stands in the padding: the zero point of the data.
 #include "graph/ops/op.h"
 #include "graph/ops/window.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -159,7 +160,7 @@ static TransposedPhases phases_of(const OpCall& call) {
   const TransposedWindow t = *transposed_window(call, call.integers("kernel_shape"));
   TransposedPhases phases{t.window.stride, t.window.pad_before, call.integers("first_phases"), {}};
   for (size_t d = 0; d < t.output.size(); ++d)
-    phases.outputs.push_back((t.output[d] + phases.stride[d] - 1) / phases.stride[d]);
+    phases.outputs.push_back(ceil_div(t.output[d], phases.stride[d]));
   return phases;
 }
 

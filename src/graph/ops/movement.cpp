@@ -6,6 +6,7 @@
 #include "graph/evaluate.h"
 #include "graph/ops/op.h"
 #include "graph/ops/window.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -173,7 +174,7 @@ static Types infer_split(const OpCall& call) {
     TRY_ASSIGN(sizes, call.constant_integers(1, "split"));
   } else if (call.integer("num_outputs", parts) == parts && parts > 0) {
     // ONNX: equal parts, the last one smaller where they do not divide the extent.
-    const int64_t size = (extent + parts - 1) / parts;
+    const int64_t size = ceil_div(extent, parts);
     sizes.assign(static_cast<size_t>(parts), size);
     sizes.back() = extent - size * (parts - 1);
   }

@@ -1,6 +1,7 @@
 // CumSum and CumProd. A compute DAG has no order among the elements of a stage, so a prefix is a
 // reduction over what stands before it; blocks, and blocks of blocks, keep the terms few.
 #include "graph/ops/op.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -78,7 +79,7 @@ class Scan {
   StageId totals(StageId data, const std::string& name) {
     std::vector<int64_t> shape = dag_.shape(data);
     const int64_t n = shape[axis_];
-    shape[axis_] = (n + kBlock - 1) / kBlock;
+    shape[axis_] = ceil_div(n, kBlock);
     const auto body = [&](std::span<const Expr> axes, std::span<const Expr> k) {
       const Expr place = axes[axis_] * kBlock + k[0];
       // Also where the blocks divide the axis.

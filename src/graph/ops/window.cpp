@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/ceil_div.h"
+
 namespace pruner {
 
 bool channels_last(const OpCall& call) { return call.integer("channels_last", 0) != 0; }
@@ -67,7 +69,7 @@ Result<Window> window_of(const OpCall& call, std::span<const int64_t> kernel) {
   for (size_t d = 0; d < dims; ++d) {
     // ONNX: SAME gives ceil(in / stride) outputs. The padding that these need is split in halves;
     // an odd element goes to the end (UPPER) or to the beginning (LOWER).
-    const int64_t outputs = (in[d] + w.stride[d] - 1) / w.stride[d];
+    const int64_t outputs = ceil_div(in[d], w.stride[d]);
     const int64_t reach = (outputs - 1) * w.stride[d] + (kernel[d] - 1) * w.dilation[d] + 1;
     const int64_t total = automatic == "VALID" ? 0 : std::max<int64_t>(reach - in[d], 0);
     const int64_t small = total / 2;

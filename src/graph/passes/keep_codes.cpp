@@ -8,6 +8,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/passes.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 namespace {
@@ -70,7 +71,7 @@ std::optional<Coded> blocks_of(const OpCall& call, bool transposed) {
   }
   coded.block = std::gcd(coded.k(), given);
   if (coded.block < kLeastBlock) return std::nullopt;
-  const std::vector<int64_t> expected = {(coded.k() + given - 1) / given, coded.n()};
+  const std::vector<int64_t> expected = {ceil_div(coded.k(), given), coded.n()};
   for (Tensor* steps : {&coded.scales, &coded.zeros}) {
     if (steps->num_elements() == 0) continue;
     if (steps->num_elements() != 1 && steps->shape() != expected) return std::nullopt;

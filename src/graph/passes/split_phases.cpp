@@ -10,6 +10,7 @@
 #include "graph/ops/window.h"
 #include "graph/passes.h"
 #include "graph/rewriter.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 namespace {
@@ -64,7 +65,7 @@ std::vector<Run> runs_of(int64_t kernel, int64_t stride, int64_t pad) {
   if (kernel < stride) return runs;
   for (int64_t p = 0; p < stride; ++p) {
     const int64_t first_tap = (p + pad) % stride;
-    const int64_t taps = (kernel - first_tap + stride - 1) / stride;
+    const int64_t taps = ceil_div(kernel - first_tap, stride);
     if (runs.empty() || runs.back().taps != taps) runs.push_back({p, 0, taps});
     ++runs.back().phases;
   }

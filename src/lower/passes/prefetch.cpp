@@ -10,6 +10,7 @@
 
 #include "lower/passes.h"
 #include "lower/rewrite.h"
+#include "support/ceil_div.h"
 #include "target/machine_model.h"
 
 namespace pruner {
@@ -131,9 +132,9 @@ class Prefetcher {
     const int64_t element = dtype_bytes(program_[read.tensor].dtype);
     const int64_t bytes = step_bytes * rounds.steps;
     if (rounds.count == 1 || bytes > kMostRoundBytes) return false;
-    const int64_t lines = (step_bytes + kLineBytes - 1) / kLineBytes;
-    const int64_t part = (lines + rounds.count - 1) / rounds.count;  // lines of a round's step
-    const int64_t parts = (lines + part - 1) / part;
+    const int64_t lines = ceil_div(step_bytes, kLineBytes);
+    const int64_t part = ceil_div(lines, rounds.count);  // lines of a round's step
+    const int64_t parts = ceil_div(lines, part);
     const int64_t part_elements = part * kLineBytes / element;
     Expr ahead = rounds.number * Expr(rounds.steps * part_elements) + Expr(bytes / element);
     // Rounds after the last part ask for lines of their own, which are there: a branch in each step

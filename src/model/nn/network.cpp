@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "model/nn/self_attention.h"
+#include "support/ceil_div.h"
 #include "support/check.h"
 #include "support/parallel_for.h"
 
@@ -15,8 +16,6 @@ namespace {
 constexpr int64_t kBlock = 32;     // programs whose activations stay in a core's cache
 constexpr int64_t kRowBlock = 96;  // rows that a thread encodes; a multiple of the kernels' tiles
 constexpr int64_t kShared = 1024;  // programs whose distinct rows are encoded once
-
-int64_t parts_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
 const WeightTensor& tensor(const ModelWeights& weights, const std::string& name) {
   return weights.tensors.find(name)->second;
@@ -133,7 +132,7 @@ std::vector<Network::Encoded> Network::encode(std::span<const ProgramFeatures> p
     const Input input = steps_[prefix.first - 1].layer.input;
     Tokens tokens = make_tokens(input, pointers, {.divisor = scale_[input], .primitives = form_});
     const int64_t rows = tokens.row_count(), width = tokens.width;
-    const std::vector<Matrix> none(static_cast<size_t>(parts_of(rows, kRowBlock)), Matrix(0, 0));
+    const std::vector<Matrix> none(static_cast<size_t>(ceil_div(rows, kRowBlock)), Matrix(0, 0));
     Encoded& encoded = branches.emplace_back(Encoded{std::move(tokens), none, none});
     parallel_for(std::ssize(none), jobs, [&](int64_t b) {
       const int64_t first = b * kRowBlock;
@@ -212,11 +211,11 @@ std::vector<float> Network::predict(std::span<const ProgramFeatures> programs, i
   std::vector<float> scores(programs.size());
   const int64_t part = shares_rows_ ? kShared : kBlock;
   const int inner = shares_rows_ ? jobs : 1, outer = shares_rows_ ? 1 : jobs;
-  parallel_for(parts_of(std::ssize(programs), part), outer, [&](int64_t p) {
+  parallel_for(ceil_div(std::ssize(programs), part), outer, [&](int64_t p) {
     const int64_t begin = p * part, count = std::min(part, std::ssize(programs) - begin);
     const std::vector<Encoded> branches =
         encode(programs.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)), inner);
-    parallel_for(parts_of(count, kBlock), inner, [&](int64_t b) {
+    parallel_for(ceil_div(count, kBlock), inner, [&](int64_t b) {
       const int64_t first = b * kBlock;
       const Matrix found = finish(branches, first, std::min(kBlock, count - first), nullptr);
       std::ranges::copy(found.values, scores.begin() + begin + first);

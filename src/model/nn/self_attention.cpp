@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "support/ceil_div.h"
+
 // The loop is compiled for each of these, and the machine's is taken when the program starts: by a
 // function that runs before the thread sanitizer is there, which it must not watch.
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
@@ -85,7 +87,7 @@ void SelfAttention::operator()(std::span<const float* const> qkv,
                                std::span<const float> weight,
                                bool mean,
                                float* context) {
-  const size_t tokens = qkv.size(), padded = (tokens + kLanes - 1) / kLanes * kLanes;
+  const size_t tokens = qkv.size(), padded = ceil_div(tokens, kLanes) * kLanes;
   log_weight_.assign(padded, -std::numeric_limits<float>::infinity());
   for (size_t j = 0; j < tokens; ++j) log_weight_[j] = std::log(weight[j]);
   keys_.assign(padded * kHeadWidth, 0.0f);

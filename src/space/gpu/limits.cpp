@@ -7,6 +7,7 @@
 #include "space/gpu/space.h"
 #include "space/nearest.h"
 #include "space/sketch_rule.h"
+#include "support/ceil_div.h"
 #include "target/machine_model.h"
 
 namespace pruner {
@@ -17,7 +18,7 @@ constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
 // Whether tiles of an axis fit it. Both are counted in what an instruction takes, which is the
 // least that a tile can have.
 bool fits_axis(int64_t extent, int64_t tile, int64_t of_instruction) {
-  return wastes_little(divide_up(extent, of_instruction), tile / of_instruction);
+  return wastes_little(ceil_div(extent, of_instruction), tile / of_instruction);
 }
 
 class Limits {
@@ -108,7 +109,7 @@ class Limits {
       vthreads *= factors_.bound(plan, tiles, Bind::kVirtualThreads);
       accumulators *= block / factors_.bound(plan, tiles, Bind::kThreads) /
                       factors_.bound(plan, tiles, Bind::kWarps);
-      blocks *= divide_up(extent(plan, tiles), block);
+      blocks *= ceil_div(extent(plan, tiles), block);
     }
     if (vthreads > gpu_.max_vthreads) return "too many virtual threads";
     const int64_t registers =

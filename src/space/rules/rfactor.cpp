@@ -4,6 +4,7 @@
 // A width W that does not divide the axis is masked by the neutral element.
 #include "space/dag_edit.h"
 #include "space/sketch_rule.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 
@@ -18,7 +19,7 @@ static void factor(ComputeDag& dag, StageId id, int width) {
   part.tag = kRowPartTag;
   part.output = false;
   part.axes.push_back({rows.name + "_i", width});
-  part.reduce_axes.back() = {rows.name + "_o", (rows.extent + width - 1) / width, rows.open};
+  part.reduce_axes.back() = {rows.name + "_o", ceil_div(rows.extent, width), rows.open};
   // The old variables in terms of the new ones: the lane axis comes after the spatial ones.
   const std::vector<Expr> vars = iterator_vars(part);
   std::vector<Expr> values(vars.begin(), vars.begin() + spatial);

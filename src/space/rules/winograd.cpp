@@ -13,6 +13,7 @@
 
 #include "space/dag_edit.h"
 #include "space/sketch_rule.h"
+#include "support/ceil_div.h"
 #include "tensor/winograd.h"
 
 namespace pruner {
@@ -119,8 +120,8 @@ class Rewriter {
     width_ = named("w", stage.axes[2]);
     kernels_ = named("k", stage.axes[3]);
     channels_ = named("c", stage.reduce_axes[2]);
-    rows_ = (height_.extent + m - 1) / m;
-    columns_ = (width_.extent + m - 1) / m;
+    rows_ = ceil_div(height_.extent, m);
+    columns_ = ceil_div(width_.extent, m);
     tiles_ = {"t", image_.extent * rows_ * columns_, image_.open || height_.open || width_.open};
   }
 
