@@ -2,8 +2,9 @@
 
 The peers take the same ONNX file, in float32. ONNX Runtime runs with all its optimizations,
 OpenVINO for latency with one stream, and torch through onnx2torch and
-torch.compile(mode="max-autotune") with frozen weights. A time is the median of whole calls. Inputs
-and outputs stay in place if the runtime allows it.
+torch.compile(mode="max-autotune") with frozen weights. The peer "inductor" compiles the torch model
+of a network of sweep.py in the same way: its MODEL is the network's name. A time is the median of
+whole calls. Inputs and outputs stay in place if the runtime allows it.
 
 With the runtime "pruner" the process reads a module. The process then gives the outputs, the
 memory, and the share of a run that is spent in kernels; `pruner bench` times the module.
@@ -119,15 +120,21 @@ def make_shapes_static(module):
     module.recompile()
 
 
-def torch_call(model, threads, feeds):
-    import onnx
-    import onnx2torch
+def set_up_torch(threads):
     import torch
     import torch._inductor.config
 
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
     torch._inductor.config.freezing = True
+
+
+def torch_call(model, threads, feeds):
+    import onnx
+    import onnx2torch
+    import torch
+
+    set_up_torch(threads)
 
     def prepare():
         graph = onnx.load(model)
@@ -141,6 +148,25 @@ def torch_call(model, threads, feeds):
             found = compiled(*arguments)
             found = [found] if isinstance(found, torch.Tensor) else found
             return dict(zip(names, (tensor.numpy() for tensor in found)))
+        return lambda: compiled(*arguments), outputs
+    return prepare
+
+
+def inductor_call(name, threads, feeds):
+    import torch
+
+    import sweep
+
+    set_up_torch(threads)
+
+    def prepare():
+        model, _ = sweep.build(name)
+        compiled = torch.compile(model, mode="max-autotune")
+        arguments = [torch.from_numpy(array) for array in feeds.values()]
+
+        def outputs():
+            compiled(*arguments)
+            return {}  # the weights are drawn anew: the outputs are no file's
         return lambda: compiled(*arguments), outputs
     return prepare
 
@@ -161,7 +187,8 @@ def pruner_call(module, threads, feeds):
 
 
 PEERS = ["onnxruntime", "openvino", "torch"]
-CALLS = {"pruner": pruner_call, "onnxruntime": onnxruntime_call, "openvino": openvino_call, "torch": torch_call}
+CALLS = {"pruner": pruner_call, "onnxruntime": onnxruntime_call, "openvino": openvino_call,
+         "torch": torch_call, "inductor": inductor_call}
 
 
 def main():

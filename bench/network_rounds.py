@@ -57,14 +57,16 @@ def start(runtime, model, folder, options):
                        folder / f"{runtime}.npz")
 
 
-def start_peers(stack, model, folder, options):
+def start_peers(stack, network, models, folder, options):
+    """Returns the processes of runtimes by name. `models` has the model that each runtime reads. A
+    runtime that cannot run the network is left out, and the reason is printed."""
     peers = {}
-    for name in options.peers or PEERS:
+    for name, model in models.items():
         try:
             peers[name] = start(name, model, folder, options)
             stack.callback(peers[name].close)
         except RuntimeError as error:
-            print(f"{model.stem}: no {name}: {error}", file=sys.stderr)
+            print(f"{network}: no {name}: {error}", file=sys.stderr)
     return peers
 
 
@@ -81,7 +83,8 @@ def compare_network(pruner, rounds, network, options, folder):
     modules, compile_s = build_modules(pruner, network, options, folder)
     np.savez(folder / "inputs.npz", **runtimes.OnnxRuntime(model, options.threads).seeded_feeds())
     with contextlib.ExitStack() as stack:
-        peers = start_peers(stack, model, folder, options)
+        models = dict.fromkeys(options.peers or PEERS, model)
+        peers = start_peers(stack, model.stem, models, folder, options)
         turns = {name: (lambda module=module: pruner.median_ms(module, options.threads, BENCH_S))
                  for name, module in modules.items()}
         turns |= {name: peer.measure for name, peer in peers.items()}

@@ -43,14 +43,12 @@ import tempfile
 
 import numpy as np
 
-import network_peers
 import network_rounds
-import peer_process
 import runtimes
+import zoo
 from clean_rounds import Rounds
 
 PEERS = ["onnxruntime", "openvino", "inductor"]
-EXPORTERS = ["dynamo", "script"]
 TOKENS = 128
 BENCH_S = 0.7
 WORST = 3  # kernels that a row names
@@ -106,7 +104,6 @@ def matching(pattern):
         import torchvision.models
         known = torchvision.models.list_models(module=torchvision.models)
     else:
-        import zoo
         known = zoo.TRANSFORMERS
     return [f"{library}/{name}" for name in known if fnmatch.fnmatch(name, part)]
 
@@ -133,7 +130,6 @@ def build(name):
         raise ValueError(f"{name}: the name begins with timm/, torchvision/ or transformers/")
     import transformers
 
-    import zoo
     kind = zoo.TRANSFORMERS[model_name][0]
     config = transformers.AutoConfig.for_model(model_name, use_cache=False)
     maker = transformers.T5EncoderModel if kind == "encoder" else transformers.AutoModel.from_config
@@ -144,16 +140,6 @@ def build(name):
     if kind == "audio":
         return zoo.OneOutput(model, 0, "input_values"), torch.randn(1, 16000)
     return zoo.OneOutput(model, 0, "input_ids"), torch.randint(3, 400, (1, TOKENS))
-
-
-def export(name, exporter, path):
-    import torch
-
-    model, example = build(name)
-    more = {} if exporter == "dynamo" else {"opset_version": 17}
-    with torch.no_grad():
-        torch.onnx.export(model, (example,), path, input_names=["input"],
-                          dynamo=exporter == "dynamo", **more)
 
 
 def export_apart(name, options, folder):
@@ -176,33 +162,6 @@ def export_apart(name, options, folder):
     else:
         unfinished.rename(path)
     return path
-
-
-def inductor_call(name, threads, feeds):
-    import torch
-    import torch._inductor.config
-
-    torch.set_num_threads(threads)
-    torch.set_grad_enabled(False)
-    torch._inductor.config.freezing = True
-
-    def prepare():
-        model, _ = build(name)
-        compiled = torch.compile(model, mode="max-autotune")
-        arguments = [torch.from_numpy(array) for array in feeds.values()]
-
-        def outputs():
-            compiled(*arguments)
-            return {}  # the weights are drawn anew: the outputs are no file's
-        return lambda: compiled(*arguments), outputs
-    return prepare
-
-
-def start(peer, name, model, folder, options):
-    source = name if peer == "inductor" else model
-    script = pathlib.Path(__file__ if peer == "inductor" else network_peers.__file__)
-    return peer_process.PeerProcess(script, *(["--peer"] if peer == "inductor" else []), peer, source,
-                                    options.threads, folder / "inputs.npz", folder / f"{peer}.npz")
 
 
 def worst_kernels(pruner, module, threads):
@@ -240,13 +199,9 @@ def compare(pruner, rounds, name, options, folder):
     feeds = runtimes.OnnxRuntime(model, options.threads).seeded_feeds()
     np.savez(folder / "inputs.npz", **feeds)
     with contextlib.ExitStack() as stack:
-        peers = {}
-        for peer in options.peers:
-            try:
-                peers[peer] = start(peer, name, model, folder, options)
-                stack.callback(peers[peer].close)
-            except RuntimeError as error:
-                print(f"{name}: no {peer}: {error}", file=sys.stderr)
+        # torch compiles its own model, not the file.
+        models = {peer: name if peer == "inductor" else model for peer in options.peers}
+        peers = network_rounds.start_peers(stack, name, models, folder, options)
         if not peers:
             raise RuntimeError("no peer runs it")
         turns = {"pruner": lambda: pruner.median_ms(module, options.threads, BENCH_S)}
@@ -325,7 +280,7 @@ def main():
     parser.add_argument("--draw", type=int, default=0, metavar="N", help="networks of timm that are drawn")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--most-parameters", type=int, default=40_000_000)
-    parser.add_argument("--exporter", choices=EXPORTERS, default=EXPORTERS[0])
+    parser.add_argument("--exporter", choices=zoo.EXPORTERS, default=zoo.EXPORTERS[0])
     parser.add_argument("--trials", type=int, default=0, help="for each network; default: 0")
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS)
     parser.add_argument("--rounds", type=int, default=5)
@@ -338,7 +293,8 @@ def main():
     parser.add_argument("--export-one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.export_one:
-        export(options.names[0], options.exporter, options.export_one)
+        model, example = build(options.names[0])
+        zoo.export_model(model, {"input": example}, options.exporter, options.export_one)
         return
     names = [name for pattern in options.names for name in matching(pattern)]
     if options.draw:
@@ -368,9 +324,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--peer"]:
-        del sys.argv[1]
-        network_peers.CALLS["inductor"] = inductor_call
-        network_peers.main()
-    else:
-        main()
+    main()

@@ -186,13 +186,18 @@ def OneOutput(model, key, argument=None):
     return Wrapped().eval()
 
 
-def export(name, exporter, path):
+def export_model(model, inputs, exporter, path):
+    """Writes the file of a model; the example inputs are given by name."""
     import torch
-    model, inputs = build(name)
+    more = {} if exporter == "dynamo" else {"opset_version": 17}
     with torch.no_grad():
         torch.onnx.export(model, tuple(inputs.values()), path, input_names=list(inputs),
-                          dynamo=exporter == "dynamo",
-                          **({} if exporter == "dynamo" else {"opset_version": 17}))
+                          dynamo=exporter == "dynamo", **more)
+
+
+def export(name, exporter, path):
+    model, inputs = build(name)
+    export_model(model, inputs, exporter, path)
     return {key: value.numpy() for key, value in inputs.items()}
 
 
