@@ -45,11 +45,11 @@ Speedup speedup_of(std::vector<double> ratios);
 /// module, in which each task has the schedule of the choice that its kernels are fastest with in
 /// the network; a choice other than the first has to be 2 % faster. Then races all modules, and
 /// moves the fastest to `path`: so it is no slower than the module of the last choice, as far as
-/// the race can tell. A network that takes half a second or more has a module of the first and one
-/// of the last choice, and no mixed one. If the last choice's module cannot be made, a
-/// warning says why, the first one is moved to `path`, and there is no race: nullopt. Another
-/// module that cannot be made is left out. Errors: those of build_module() for the first choice,
-/// and those of a run. There are two choices or more, and the phases have one shape each.
+/// the race can tell. A network that takes half a second or more has a module for the first choice,
+/// one for the last choice, and no mixed one. If the last choice's module cannot be made, a warning
+/// says why, the first one is moved to `path`, and there is no race: nullopt. Another module that
+/// cannot be made is left out. Errors: those of build_module() for the first choice, and those of a
+/// run. There are two choices or more, and the phases have one shape each.
 Result<std::optional<NetworkRace>> build_fastest(std::span<const Phase> phases,
                                                  const Target& target,
                                                  std::span<const NamedChoice> choices,
