@@ -2,7 +2,7 @@
 """Runs the backend tests of the onnx package through import, compilation and execution.
 
 The script writes the outcome of each case to bench/results/onnx_suite.json, and writes
-docs/operators.md.
+docs/reference/operators.md.
 
   onnx_suite.py                 all cases of ONNX's own domain
   onnx_suite.py --kind node     those of one kind (node, simple, light, pytorch-converted, ...)
@@ -34,7 +34,7 @@ from onnx.backend.test.loader import load_model_tests
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results" / "onnx_suite.json"
-PAGE = ROOT / "docs" / "operators.md"
+PAGE = ROOT / "docs" / "reference" / "operators.md"
 FILE_KINDS = ("simple", "light", "pytorch-converted", "pytorch-operator")
 # Numbers of the inputs, by operator, that decide the form of the result rather than its values.
 SHAPE_INPUTS = {
@@ -188,8 +188,8 @@ def totals(results):
 
 
 def operator_table(results, calls, read):
-    """Returns the rows of docs/operators.md: each operator of ONNX with its version, cases and
-    types."""
+    """Returns the rows of docs/reference/operators.md: each operator of ONNX with its version, cases
+    and types."""
     of = collections.defaultdict(list)
     for name, (operators, _) in calls.items():
         for operator in operators:
@@ -210,7 +210,7 @@ def operator_table(results, calls, read):
 
 
 def write_page(results, calls, program):
-    """Writes docs/operators.md."""
+    """Writes docs/reference/operators.md."""
     listed = subprocess.run([program, "ops", "--onnx"], capture_output=True, text=True, check=True)
     counts = totals(results)
     passing = {form: counts[form].get("pass", 0) for form in list(counts)[1:]}

@@ -1,6 +1,6 @@
 """Compiles the plug-in that trains cost models, once for each version of torch on this machine.
 
-Without the plug-in the learned modes cannot train (docs/model.md).
+Without the plug-in the learned modes cannot train (docs/inside/model.md).
 """
 
 import hashlib

@@ -54,7 +54,7 @@ class Task(NamedTuple):
 
 class Record(NamedTuple):
     """A measured program: the name of its task, its measured times in seconds, and its line in the
-    record file (docs/record.md). A program that failed has no times."""
+    record file (docs/inside/record.md). A program that failed has no times."""
 
     task: str
     seconds: List[float]
@@ -150,7 +150,7 @@ def _number(value: Optional[float]) -> str:
 def records(path: Path) -> Iterator[Record]:
     """Reads the records of a file, one after the other.
 
-    path: the record file of a tuning, in the format of docs/record.md.
+    path: the record file of a tuning, in the format of docs/inside/record.md.
     """
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -370,7 +370,7 @@ def compare(
     modes: at least two modes, see tune(). All modes are compared with the first.
     options: other flags of `pruner compare`, such as n_trials=200, seeds=3.
 
-    Returns the result of `pruner compare --json` as a dict (docs/report.md). The dict has the
+    Returns the result of `pruner compare --json` as a dict (docs/inside/report.md). The dict has the
     trials and the seconds that each mode needs to reach the first mode's final latency.
 
     Raises PrunerError if the command fails, with the command's line. Raises TypeError if neither or

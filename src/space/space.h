@@ -90,7 +90,7 @@ Candidate draw(const Space& space, Rng& rng);
 Candidate sample(const Space& space, Rng& rng);
 
 /// The loop nest of a legal candidate, in less than a microsecond: whoever reads it makes it, a
-/// search that carries it along with thousands of candidates is slower (docs/space.md).
+/// search that carries it along with thousands of candidates is slower (docs/inside/space.md).
 LoopNest make_loop_nest(const Space& space, const Candidate& candidate);
 
 /// Whether a decision may have the value.

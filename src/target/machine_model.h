@@ -4,7 +4,8 @@
 // (dataset/draft_fit.h).
 //
 // - manuals: the vendors' optimization manuals; for GPUs the CUDA C++ Programming Guide
-// - fitted: by random search on 71 tasks of public K80 and V100 records (f378c86; docs/analysis.md)
+// - fitted: by random search on 71 tasks of public K80 and V100 records (f378c86;
+//   docs/inside/analysis.md)
 // - swept: set where bench/operator_sweep.py --drawn found the draft wrong (bench/results)
 // - draft_transfer: set by how well the draft chooses in bench/draft_transfer.py (Zen 5)
 // - cubins: held against the cubins of sampled candidates (11f475e; bench/results)
@@ -113,7 +114,7 @@ struct GpuModel {
   int register_bytes = 4;           // size of a thread's register (manuals)
   double l1_sectors_per_cycle = 4;  // a line of 128 bytes (judged, f378c86)
   // Registers: beside accumulators a limit too, of which NVRTC rejected 0 of 2,204 candidates; the
-  // fit on records gave 28, and 32 keeps better ones (docs/analysis.md, The parameters).
+  // fit on records gave 28, and 32 keeps better ones (docs/inside/analysis.md, The parameters).
   int64_t registers_beside_accumulators = 32;  // addresses, operands (judged, 05cd9bd; records)
   double warp_registers = 18;  // a warp's registers beside sums, fragments and copies (cubins)
   double copy_registers = 2, odd_copy_registers = 9;  // registers per copy of an operand (cubins)
