@@ -16,10 +16,13 @@ namespace fs = std::filesystem;
 std::vector<std::string> pages() {
   return {"inside/tour.md",
           "research/moa.md",
+          "research/modes.md",
           "research/offline.md",
           "research/online.md",
           "research/tensorcore.md",
-          "research/transfer.md"};
+          "research/transfer.md",
+          "start/first_steps.md",
+          "start/tune.md"};
 }
 
 struct Pages : testing::TestWithParam<std::string> {};
