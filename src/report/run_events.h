@@ -1,5 +1,5 @@
 // A run as a stream of events, for programs: one JSON object a line, written when it happens.
-// docs/inside/cli.md has their fields.
+// docs/reference/cli.md has their fields.
 #pragma once
 
 #include <chrono>
