@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks what a change must keep: format, lint, layers, types, the container file, and links and
-# lines of pages. Then prints the map and the sizes of the tree, to read. --fix first formats the
+# Checks what a change must keep: format, lint, layers, types, the container file, and links, lines
+# and quoted code of pages. Then prints the map and the sizes of the tree, to read. --fix first formats the
 # files and wraps the pages in place.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -28,6 +28,7 @@ python3 tools/check_types.py || failed=1
 python3 tools/check_container.py || failed=1
 python3 tools/check_links.py || failed=1
 python3 tools/check_pages.py || failed=1
+python3 tools/check_quotes.py || failed=1
 python3 tools/map.py
 python3 tools/size.py
 if [ "$failed" != 0 ]; then

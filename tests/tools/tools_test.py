@@ -54,12 +54,26 @@ class Unpacked(unittest.TestCase):
         done = run(self.root, "check_links.py", env=NO_GIT)
         self.assertEqual((done.returncode, done.stdout), (1, "docs/page.md: no none.md\n"))
 
+    def test_quoted_code_has_to_be_in_the_sources(self):
+        self.put("src/support/file.cpp", "int twice(int x) {\n  return 2 * x;\n}\n")
+        self.put("tests/support/file_test.cpp", "int main() {}\n")
+        page = "<!-- quotes the source -->\n`src/support/file.cpp`, `src/support/NAME.cpp`\n"
+        self.put("docs/page.md", page + "```cpp\nint twice(int x) {\n return 2 * x;\n}\n```\n")
+        self.assertEqual(run(self.root, "check_quotes.py", env=NO_GIT).stdout,
+                         "quotes: 1 pages, the sources have what they show\n")  # fmt: skip
+        self.put("docs/page.md", page + "`src/none.cpp`\n```cpp\nint thrice(int x) {\n}\n```\n")
+        done = run(self.root, "check_quotes.py", env=NO_GIT)
+        self.assertEqual((done.returncode, done.stdout),
+                         (1, "docs/page.md: no source has: int thrice(int x) { ...\n"
+                             "docs/page.md: no src/none.cpp\n"))  # fmt: skip
+
     def test_nothing_to_look_at_is_an_error(self):
         shutil.rmtree(self.root / "src")
         os.remove(self.root / "README.md")
         for tool, arguments, why in (
             ("tree.py", ["src/*.cpp"], "src/*.cpp: no file of the repository matches"),
             ("check_links.py", [], "*.md: no file of the repository matches"),
+            ("check_quotes.py", [], "*.md: no file of the repository matches"),
             ("check_layers.py", [], "src: no file there ends in .h or .cpp or .c"),
             ("check_types.py", [], "src: no file there ends in .h or .cpp"),
             ("lint.py", [], "lint: no file is named"),
