@@ -220,6 +220,10 @@ def write_page(results, calls, program):
     PAGE.write_text("\n".join([
         "# Operators of ONNX", "",
         textwrap.fill(
+            "This page is for you if you want to know whether Pruner reads an operator of your ONNX "
+            "file. The table has each operator of ONNX, and says how Pruner does in the tests of "
+            "the onnx package.", 100), "",
+        textwrap.fill(
             "Written by `bench/onnx_suite.py` from the backend tests of the onnx package "
             f"{onnx.__version__}: {counts['cases']} cases, of which {passing['as they are']} pass "
             f"as they are and {passing['with shape inputs constant']} with the inputs that say a "
