@@ -5,6 +5,7 @@
 
 #include "codegen/c/dialect.h"
 #include "codegen/cuda/nvrtc.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 namespace {
@@ -62,7 +63,7 @@ Result<Artifact> compile_index_check(const IndexCheck& check, const Target& targ
                         {dtype, {check.count}, true, {}},
                         {DType::kInt64, {1}, true, {}}};
   artifact.launches = {{.kernel = kName,
-                        .blocks = std::max<int64_t>((check.count + kThreads - 1) / kThreads, 1),
+                        .blocks = std::max<int64_t>(ceil_div(check.count, kThreads), 1),
                         .threads = kThreads,
                         .arguments = {0, 1, 2}}};
   return artifact;

@@ -205,14 +205,17 @@ KernelMemory memory_of(const GroupKernels& kernels) {
   return memory;
 }
 
-/// Returns the same facts about a GPU's kernel, whose pointers are declared to share no memory.
+/// Returns the same facts about a GPU's kernel. The pointers of a kernel are declared to share no
+/// memory.
 KernelMemory gpu_memory_of(const Partition& partition,
                            size_t g,
                            const Sizes& sizes,
                            const GroupKernels& kernels) {
   const int64_t workspace = memory_of(kernels).workspace_bytes;
   const int64_t checked = checked_bytes(partition, g, sizes);
-  return {checked == 0 ? workspace : aligned(workspace, kPlanGpuAlignment) + checked, true};
+  // Only the code of a routine is written for an output that is an input.
+  const bool rewrites = partition.groups[g].routine == nullptr;
+  return {checked == 0 ? workspace : aligned(workspace, kPlanGpuAlignment) + checked, rewrites};
 }
 
 /// Makes the launches of a GPU's step: a check of each tensor of indices, which leaves a copy

@@ -59,9 +59,24 @@ bool is_read_from_cache(const Partition& partition,
          bytes >= target.l2_bytes && bytes <= target.l3_bytes / 2;
 }
 
-/// Describes a group's routine as a kernel without code, since the module's runtime has the code.
-ModuleKernel routine_kernel(const Partition& partition, const Group& group) {
+/// Returns the numbers that a group's routine takes as its last input.
+std::vector<int64_t> parameters_of(const Partition& partition, const Group& group) {
+  const Tensor& held = *partition[group.inputs.back()].constant;
+  std::vector<int64_t> parameters;
+  for (int64_t i = 0; i < held.num_elements(); ++i) parameters.push_back(held.get_int(i));
+  return parameters;
+}
+
+/// Describes a group's routine as a kernel. Its code is made for a GPU; the runtime of a CPU's
+/// module has the code.
+Result<ModuleKernel> routine_kernel(const Partition& partition,
+                                    const Group& group,
+                                    const Target& target) {
   ModuleKernel kernel;
+  if (target.is_gpu()) {
+    const std::vector<int64_t> parameters = parameters_of(partition, group);
+    TRY_ASSIGN(kernel.artifact, compile_gpu_routine(group.routine->symbol, parameters, target));
+  }
   kernel.artifact.symbol = std::string(group.routine->symbol);
   kernel.artifact.workspace_bytes = group.workspace_bytes;
   kernel.sketch = "routine";
@@ -152,7 +167,7 @@ bool ModuleKernels::varies(const Network& network, size_t group) const {
 Result<ModuleKernel> ModuleKernels::compile_group(const Network& network, size_t i) {
   const Partition& partition = network.partition;
   const Group& group = partition.groups[network.fresh[i]];
-  if (group.routine != nullptr) return routine_kernel(partition, group);
+  if (group.routine != nullptr) return routine_kernel(partition, group, target_);
   const Task task = make_task(group.dag, target_, group.name);
   const Space space = make_space(task, options_.forms);
   const std::vector<Candidate>& rejected = network.rejected[i];

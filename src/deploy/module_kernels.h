@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/codegen.h"
+#include "codegen/gpu_routine.h"
 #include "codegen/index_check.h"
 #include "deploy/check_kernels.h"
 #include "deploy/module.h"

@@ -236,7 +236,8 @@ Result<Partition> partition(Graph graph,
   for (const Node& node : graph.nodes) {
     if (node.group < 0 && !node.in_place && find_graph_op(node.op)->fusion != Fusion::kAlias)
       return Error(node_label(graph, node), ": ", node.op, " differs from shape to shape");
-    if (!target.is_gpu() || find_graph_op(node.op)->routine == nullptr) continue;
+    const Routine* const routine = find_graph_op(node.op)->routine;
+    if (!target.is_gpu() || routine == nullptr || routine->on_gpus) continue;
     return Error(node_label(graph, node),
                  ": ",
                  node.op,

@@ -82,7 +82,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"widen_floats", widen_floats},
     {"join_taps", join_taps},
     {"remove_dead", always<remove_dead>},
-    {"update_states", always<update_states>, true},
+    {"update_states", always<update_states>},
     {"place_concats", always<place_concats>, true, true},
     {"fuse", fuse},
     {"narrow_floats", narrow_floats},

@@ -322,7 +322,8 @@ static constexpr Routine kUpdateState = {.symbol = "pruner_update_state",
                                          .function = pruner_update_state,
                                          .tensors = 3,
                                          .parameters = update_state_parameters,
-                                         .in_place = true};
+                                         .in_place = true,
+                                         .on_gpus = true};
 
 // Lookup, of ours: what a table of int32 has for each of the 256 numbers of a byte, least first.
 static Types infer_lookup(const OpCall& call) {

@@ -88,7 +88,8 @@ struct StageSink {
 using Types = Result<std::vector<TensorType>>;
 
 /// An operator as a function of the module's runtime, for what no compute DAG means (sorting, say):
-/// graph/routines/routines.h. CPUs alone run it, nothing is fused with it and nothing is tuned.
+/// graph/routines/routines.h. Nothing is fused with it and nothing is tuned. GPUs run only those
+/// that codegen/gpu_routine.h has code for.
 struct Routine {
   std::string_view symbol;  // the function's name in a module
   PrunerKernel function;
@@ -97,6 +98,7 @@ struct Routine {
   std::vector<int64_t> (*parameters)(const OpCall&);
   int64_t (*workspace_bytes)(const OpCall&) = nullptr;  // null: it needs none
   bool in_place = false;  // its output may be its first input, of which it then writes a part
+  bool on_gpus = false;   // whether codegen/gpu_routine.h has code for it
 };
 
 /// Properties that passes and inference ask of an operator beside its row's columns.
