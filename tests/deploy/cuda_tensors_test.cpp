@@ -338,7 +338,15 @@ TEST_F(CudaTensors, LieWhereTheRunSays) {
     }
     PrunerRun small = right.run();
     small.size -= 8;
-    expect_refused(small, "PrunerRun has");
+    expect_refused(small, "a PrunerRun of ");
+    struct {
+      PrunerRun run;
+      int64_t more;
+    } newer = {right.run(), 0};
+    newer.run.size = sizeof newer;
+    EXPECT_TRUE(module->execute(newer.run)) << module->error();
+    newer.more = 1;
+    expect_refused(newer.run, "asks for what this module");
     expect_refused(right.run(64), "the flags 64");
     // Another device has its own instance.
     Caller other(1);

@@ -487,7 +487,7 @@ static int run_planned(Run* run, const PlanRun* planned) {
   const int64_t count = make_key(planned, module->key, on_host);
   GpuRecording* entry = find_recording(module, run->schedule, module->key, count);
   const int seen = entry->key != NULL;
-  entry->last_used = ++module->num_runs;
+  if (seen) entry->last_used = ++module->num_runs;
   if (seen && entry->recording == 0 && !find_places(run)) return 0;
   if (seen) return on_host ? replay_on_host(run, entry) : replay_on_device(run, entry);
   if (!run_anew(run, on_host)) return 0;
@@ -495,6 +495,7 @@ static int run_planned(Run* run, const PlanRun* planned) {
   entry->key = malloc(bytes);
   if (entry->key == NULL) return pruner_fail("out of memory");
   memcpy(entry->key, module->key, bytes);
+  entry->last_used = ++module->num_runs;
   return 1;
 }
 

@@ -71,19 +71,23 @@ const char* pruner_module_checked(void) { return pruner_plan.checked; }
 
 const char* pruner_module_numerics(void) { return pruner_plan.numerics; }
 
-/* A program that is newer than this module may ask for what the module does not know. */
-static int knows(uint64_t size, uint64_t known, const char* what) {
-  if (size == known) return 1;
+/* Whether this module knows all that a struct of the caller's says. A program that is newer than
+   the module has a longer struct, whose further members have to be 0. */
+static int knows(const void* given, uint64_t size, uint64_t known, const char* name) {
+  int is_known = size >= known;
+  for (uint64_t byte = known; byte < size; byte++)
+    is_known = is_known && ((const unsigned char*)given)[byte] == 0;
+  if (is_known) return 1;
   return pruner_fail(
-      "%s has %llu bytes, this module knows one of %llu: set its size to its sizeof, "
-      "and use the pruner/module.h of the version that compiled the module",
-      what,
+      "a %s of %llu bytes asks for what this module, which knows %llu bytes, cannot "
+      "do; compile the module again",
+      name,
       (unsigned long long)size,
       (unsigned long long)known);
 }
 
 PrunerModule* pruner_module_create_with(const PrunerOptions* options) {
-  if (!knows(options->size, sizeof *options, "PrunerOptions")) return NULL;
+  if (!knows(options, options->size, sizeof *options, "PrunerOptions")) return NULL;
   if ((options->allocate == NULL) != (options->release == NULL)) {
     pruner_fail("a pool has both functions, allocate and release, or none");
     return NULL;
@@ -357,7 +361,7 @@ static int check_tensors(const PrunerPhase* spec,
 
 int32_t pruner_module_execute(PrunerModule* module, const PrunerRun* run) {
   const int32_t known = PRUNER_RUN_STREAM | PRUNER_RUN_WAIT;
-  if (!knows(run->size, sizeof *run, "PrunerRun")) return 1;
+  if (!knows(run, run->size, sizeof *run, "PrunerRun")) return 1;
   if (run->flags & ~known) return !pruner_fail("the flags %d of a run are not known", run->flags);
   const PlanPhase* phase = phase_of(run->phase);
   if (phase == NULL) return 1;
