@@ -45,10 +45,12 @@ def run(
     on_line: Optional[Callable[[str], None]] = None,
     keeps_on_interrupt: bool = False,
     environment: Optional[Dict[str, str]] = None,
+    on_start: Optional[Callable[[int], None]] = None,
 ) -> str:
     """Runs a command and returns its standard output.
 
-    Each line of standard error goes to `on_line` as the command prints the line.
+    Each line of standard error goes to `on_line` as the command prints the line. `on_start` gets
+    the number of the process, which is also the number of its process group.
 
     A KeyboardInterrupt ends the command as Ctrl-C does in a terminal, and is then raised again.
     With `keeps_on_interrupt`, the interrupted command's output is returned instead, unless the
@@ -69,6 +71,8 @@ def run(
         start_new_session=True,  # a terminal's Ctrl-C reaches this process alone
     ) as process:
         try:
+            if on_start is not None:
+                on_start(process.pid)
             for line in process.stderr:
                 lines.append(line.rstrip("\n"))
                 if on_line is not None:

@@ -5,7 +5,10 @@ LD_LIBRARY_PATH. Needs torch 2.11 or newer; PRUNER says where the program is."""
 import ctypes
 import gc
 import logging
+import subprocess
 import tempfile
+import threading
+import time
 import unittest
 from unittest import mock
 
@@ -222,6 +225,37 @@ class OnTheFakeDevice(unittest.TestCase):
             ValueError, "the input .* is on the device cpu; this graph is compiled for dense tensors on cuda:0"
         ):
             call(*tensors)
+
+    def test_a_tuner_stands_still_while_calls_run(self):
+        def state(pid):
+            with open(f"/proc/{pid}/stat") as file:
+                return file.read().rsplit(")", 1)[1].split()[0]
+
+        def becomes(wanted):
+            end = time.monotonic() + 10
+            while (state(tuner.pid) == "T") != wanted and time.monotonic() < end:
+                time.sleep(0.005)
+            return (state(tuner.pid) == "T") == wanted
+
+        tuner = subprocess.Popen(["sleep", "60"], start_new_session=True)
+        self.addCleanup(tuner.wait)
+        self.addCleanup(tuner.kill)
+        ended = threading.Event()
+        pause = devices.Pause(idle_s=0.01)
+        pause.call_begins()  # there is no tuner yet
+        pause.tuner_began(tuner.pid)
+        for _ in range(2):
+            ended.clear()
+            pause.call_begins()
+            self.assertTrue(becomes(True))
+            pause.call_returned(ended.is_set)
+            time.sleep(0.05)
+            self.assertEqual(state(tuner.pid), "T")  # the work of the call goes on
+            ended.set()
+            self.assertTrue(becomes(False))
+        pause.tuner_ended()
+        pause.call_begins()
+        self.assertNotEqual(state(tuner.pid), "T")
 
     def test_takes_tf32_as_torchs_flags_say(self):
         gm, _ = traced(nn.Linear(8, 8).eval(), torch.randn(2, 8))

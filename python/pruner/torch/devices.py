@@ -3,7 +3,10 @@ for one CUDA device."""
 
 import glob
 import os
+import signal
 import sys
+import threading
+import time
 from typing import Callable, Dict, List, Optional, Tuple
 
 import torch
@@ -107,3 +110,66 @@ def memory_pool(device: torch.device) -> Optional[Tuple[Callable[[int], int], Ca
 def current_stream(device: torch.device) -> Optional[int]:
     """Returns the handle of torch's current stream on a CUDA device; None for the CPU."""
     return None if device == CPU else torch.cuda.current_stream(device).cuda_stream
+
+
+class Pause:
+    """Stops the processes of a tuner while calls of the model run on the same GPU.
+
+    The processes go on when the work of the last call has ended and no other call has come for
+    `idle_s` seconds.
+    """
+
+    def __init__(self, idle_s: float = 0.05):
+        self._idle_s = idle_s
+        self._lock = threading.Lock()
+        self._group: Optional[int] = None  # the process group of the tuner
+        self._is_stopped = False
+        self._last_s = 0.0
+        self._has_ended: Callable[[], bool] = lambda: True
+
+    def tuner_began(self, pid: int) -> None:
+        with self._lock:
+            self._group = pid
+
+    def tuner_ended(self) -> None:
+        with self._lock:
+            self._group, self._is_stopped = None, False
+
+    def call_begins(self) -> None:
+        if self._group is None:
+            return
+        with self._lock:
+            self._last_s = float("inf")
+            if not self._is_stopped and self._signal(signal.SIGSTOP):
+                self._is_stopped = True
+                threading.Thread(target=self._go_on, name="pruner-pause", daemon=True).start()
+
+    def call_returned(self, has_ended: Callable[[], bool]) -> None:
+        """Notes that a call has returned. `has_ended` says whether its work has ended, too."""
+        with self._lock:
+            self._last_s, self._has_ended = time.monotonic(), has_ended
+
+    def _signal(self, number: int) -> bool:
+        try:
+            os.killpg(self._group, number)
+            return True
+        except (OSError, TypeError):  # there is no tuner any more
+            return False
+
+    def _go_on(self) -> None:
+        while True:
+            time.sleep(self._idle_s / 2)
+            with self._lock:
+                if not self._is_stopped:
+                    return
+                if time.monotonic() - self._last_s >= self._idle_s and self._has_ended():
+                    self._signal(signal.SIGCONT)
+                    self._is_stopped = False
+                    return
+
+
+def end_of_work(device: torch.device) -> Callable[[], bool]:
+    """Returns a function that says whether what torch's current stream holds now has ended."""
+    event = torch.cuda.Event()
+    event.record(torch.cuda.current_stream(device))
+    return event.query

@@ -299,6 +299,7 @@ class CompiledGraph:
         self._lock = threading.Lock()
         self._eager = False
         self._tuning: Optional[Future] = None
+        self._pause = devices.Pause() if options.budget and self._device != devices.CPU else None
 
     def __call__(self, *args):
         if self._eager:
@@ -444,7 +445,12 @@ class CompiledGraph:
                 arguments += devices.target_arguments(self._gm.graph)
                 arguments += ["--work-dir", work_dir, "--allow-untrained", "--json"]
                 environment = {**training.environment(), **devices.compiler_environment(self._device)}
-                result = json.loads(_program.run(arguments, environment=environment))
+                on_start = self._pause.tuner_began if self._pause is not None else None
+                try:
+                    result = json.loads(_program.run(arguments, environment=environment, on_start=on_start))
+                finally:
+                    if self._pause is not None:
+                        self._pause.tuner_ended()
             # If the weights have changed meanwhile, they no longer match `untuned.weights`. The
             # tuned binding then does not match the weights either.
             tuned = self._loaded(constants, untuned.weights)
@@ -472,7 +478,15 @@ class CompiledGraph:
         tensors = [r for r in results if isinstance(r, torch.Tensor)]
         made = [torch.empty(r.shape, dtype=r.dtype, device=self._device) for r in tensors]
         stream = devices.current_stream(self._device)
-        module.run_pointers([x.data_ptr() for x in dense], [y.data_ptr() for y in made], extents, stream)
+        addresses = [x.data_ptr() for x in dense], [y.data_ptr() for y in made]
+        if self._pause is None:
+            module.run_pointers(*addresses, extents, stream)
+        else:
+            self._pause.call_begins()
+            try:
+                module.run_pointers(*addresses, extents, stream)
+            finally:
+                self._pause.call_returned(devices.end_of_work(self._device))
         binding.give_back(module)
         placed = map(_as_strided, made, tensors)
         return [next(placed) if isinstance(r, torch.Tensor) else r for r in results]
