@@ -51,9 +51,11 @@ def fake_on_cuda(model, inputs, mode):
     return [fake(x) for x in inputs], (weights, made)
 
 
-def traced(name):
+def traced(name, dtype):
     """Returns the graphs of a network, and the weights of the first graph by name."""
     model, inputs = network(name)
+    model = model.to(dtype)
+    inputs = [x.to(dtype) if x.is_floating_point() else x for x in inputs]
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     graphs, of_first = [], []
     inputs, (weights, _kept) = fake_on_cuda(model.eval(), inputs, mode)
@@ -94,11 +96,12 @@ def main():
     parser.add_argument("networks", nargs="*", default=NETWORKS, metavar="NETWORK")
     parser.add_argument("--program", required=True)
     parser.add_argument("--arch", default="sm_90")
+    parser.add_argument("--dtype", default="float32", help="the type of the weights: float32, float16, bfloat16")
     arguments = parser.parse_args()
     wrong = 0
     print("network", "graphs", "calls", "in_eager", "kernels", "compile_s", sep="\t")
     for name in arguments.networks or NETWORKS:
-        graphs, weights = traced(name)
+        graphs, weights = traced(name, getattr(torch, arguments.dtype))
         reasons = [why for gm in graphs for why in {**unsupported(gm.graph), **devices.elsewhere(gm.graph)}.values()]
         calls = sum(node.op == "call_function" for gm in graphs for node in gm.graph.nodes)
         kernels, seconds = compile_graph(graphs[0], weights, arguments.arch, arguments.program)
