@@ -258,6 +258,28 @@ void place_words(ModulePlan& plan) {
             if (arg.at.place == Place::kFailures) arg.at.index = kPlanGpuAlignment * word++;
 }
 
+/// Returns what the plan says of a group's step without its arguments: for profiles, and which code
+/// of a CPU runs at which shapes.
+ModulePlan::Step describe_step(const Group& group, const GroupKernels& made, const Target& target) {
+  const ModuleKernel& kernel = made.front();
+  const bool runs = group.routine != nullptr;
+  ModulePlan::Step step{
+      .name = group.name,
+      .sketch = kernel.sketch,
+      .flops = runs ? 0 : static_cast<int64_t>(flop_count(group.dag)),
+      .bytes = runs ? routine_bytes(kernel) : static_cast<int64_t>(traffic_bytes(group.dag)),
+      .kernels = {},
+      .args = {},
+      .precision = kernel.precision};
+  if (target.is_gpu()) return step;
+  for (const ModuleKernel& one : made) {
+    if (one.boxes.empty()) step.kernels.push_back({one.artifact.symbol});
+    for (const SymbolBox& box : one.boxes) step.kernels.push_back({one.artifact.symbol, box});
+  }
+  std::ranges::sort(step.kernels, {}, [](const auto& kernel) { return kernel.box.min; });
+  return step;
+}
+
 /// Returns the plan of some shapes without its code; enters the constants into `weights`.
 Result<ModulePlan::Shapes> make_shapes(const Partition& partition,
                                        const Sizes& sizes,
@@ -277,25 +299,11 @@ Result<ModulePlan::Shapes> make_shapes(const Partition& partition,
   plan.arena_bytes = memory.arena_bytes;
   for (size_t g = 0; g < partition.groups.size(); ++g) {
     const Group& group = partition.groups[g];
-    const ModuleKernel& kernel = kernels.made()[of_group[g]].front();
-    const Artifact& artifact = kernel.artifact;
-    const bool runs = group.routine != nullptr;
+    const Artifact& artifact = kernels.made()[of_group[g]].front().artifact;
     CHECK(artifact.arguments.size() == group.inputs.size() + 1) << group.name;
     ModulePlan::Step& step = plan.steps.emplace_back();
-    step = {.name = group.name,
-            .sketch = kernel.sketch,
-            .flops = runs ? 0 : static_cast<int64_t>(flop_count(group.dag)),
-            .bytes = runs ? routine_bytes(kernel) : static_cast<int64_t>(traffic_bytes(group.dag)),
-            .kernels = {},
-            .args = {},
-            .workspace = memory.workspaces[g],
-            .precision = kernel.precision};
-    for (const ModuleKernel& one : kernels.made()[of_group[g]]) {
-      if (target.is_gpu()) break;
-      if (one.boxes.empty()) step.kernels.push_back({one.artifact.symbol});
-      for (const SymbolBox& box : one.boxes) step.kernels.push_back({one.artifact.symbol, box});
-    }
-    std::ranges::sort(step.kernels, {}, [](const auto& kernel) { return kernel.box.min; });
+    step = describe_step(group, kernels.made()[of_group[g]], target);
+    step.workspace = memory.workspaces[g];
     for (size_t i = 0; i < group.inputs.size(); ++i) {
       const ValueId input = group.inputs[i];
       if (const std::optional<ValuePlace> numbers = sizes.parameters(input)) {
