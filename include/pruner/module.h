@@ -57,9 +57,10 @@ typedef struct {
   int32_t threads; /* the same as in pruner_module_create() */
   int32_t device;  /* the number of the GPU among those that the driver lists */
   /* Memory of the GPU for the activations of an instance, from a pool of the caller. allocate()
-     returns an address on the device that is a multiple of 16, or NULL for a failure. With NULL in
-     place of the functions the driver's own memory is used. Weights never come from the pool,
-     because all instances on a device share them. Modules for CUDA only. */
+     returns an address on the device that is a multiple of 16, or NULL for a failure. No work that
+     is still to run may touch that memory. With NULL in place of the functions the driver's own
+     memory is used. Weights never come from the pool, because all instances on a device share them.
+     Modules for CUDA only. */
   void* (*allocate)(void* pool, int64_t bytes);
   void (*release)(void* pool, void* memory);
   void* pool;
@@ -70,7 +71,7 @@ enum {
   /* The run goes into `stream` behind everything that is there, and the call returns while the
      device works. A call with a tensor in the host's memory waits all the same. */
   PRUNER_RUN_STREAM = 1,
-  /* The call waits for the end of the run also in a stream. */
+  /* The call returns after the run has ended, also with PRUNER_RUN_STREAM. */
   PRUNER_RUN_WAIT = 2
 };
 
@@ -88,19 +89,21 @@ typedef struct {
   const uint8_t* inputs_on_device;
   const uint8_t* outputs_on_device;
   void* stream; /* a CUstream (cudaStream_t) with PRUNER_RUN_STREAM; NULL is CUDA's default one */
-  double* seconds; /* NULL, or takes the seconds of each of the phase's kernels in a profiled run */
+  double* seconds; /* if not NULL, takes the seconds of each kernel of the phase; the call waits */
 } PrunerRun;
 
 /* The PRUNER_MODULE_ABI that the module was built with. */
 int32_t pruner_module_abi(void);
 /* An instance with its own activations and thread pool; weights are shared. threads 0: the number
    the module was tuned for, or fewer where this process may use fewer cores (affinity, quotas of
-   control groups, OMP_NUM_THREADS). On a GPU an instance has its own queue, activations and weights
-   there. NULL: see pruner_module_error (e.g. a CPU feature that is missing, no driver). */
+   control groups, OMP_NUM_THREADS). On a GPU an instance has its own queue and activations; with
+   CUDA the instances on a device share the weights. NULL: see pruner_module_error (e.g. a CPU
+   feature that is missing, no driver). */
 PrunerModule* pruner_module_create(int32_t threads);
-/* pruner_module_create() with more to say. */
+/* Makes an instance like pruner_module_create(), with options. */
 PrunerModule* pruner_module_create_with(const PrunerOptions* options);
-/* Waits for the runs of the instance that its streams still hold. */
+/* Waits for the instance's runs in streams, then destroys the instance. Replays of captured graphs
+   have to be over. */
 void pruner_module_destroy(PrunerModule* module);
 /* Why the last pruner_module_create or run of this thread failed. */
 const char* pruner_module_error(void);
@@ -215,8 +218,9 @@ int32_t pruner_module_run_profiled(PrunerModule* module,
                                    void* const* outputs,
                                    double* seconds);
 /* Seconds that all kernels of the first phase take on a GPU, one behind the other, on what lies in
-   its memory: a run without the copies of inputs and outputs. After a run, whose inputs it works on
-   and may write over. 1: not known of this device, see pruner_module_error. */
+   its memory: a run without the copies of inputs and outputs. The kernels work on the copies of
+   inputs that the last run with tensors in the host's memory has left. 1: not known of this device,
+   see pruner_module_error. */
 int32_t pruner_module_time_kernels(PrunerModule* module, double* seconds);
 
 /* All of these functions at once, under names without the prefix. A later version has more of them

@@ -27,7 +27,7 @@ class Module {
     options.threads = threads;
     return load(path, options, error);
   }
-  /// The same with more to say, such as the number of the GPU.
+  /// Loads a module with options, such as the number of the GPU.
   static std::optional<Module> load(const std::string& path,
                                     const PrunerOptions& options,
                                     std::string* error) {

@@ -49,7 +49,8 @@ int64_t alignment_of(const Target& target) {
   return target.is_gpu() ? int64_t{kPlanGpuAlignment} : kArenaAlignment;
 }
 
-/// Appends a GPU's launches of an artifact, whose arguments and workspace have their places.
+/// Appends the launches of an artifact to `launches`, with the places of the arguments and the
+/// workspace.
 void place_launches(const Artifact& artifact,
                     size_t code,
                     const std::vector<ValuePlace>& args,

@@ -41,15 +41,19 @@ struct NetworkRace {
 /// are two of the ratios (the sign test's).
 Speedup speedup_of(std::vector<double> ratios);
 
-/// Builds a module for each choice. Times the kernels of all modules in turns, and builds another
-/// module, in which each task has the schedule of the choice that its kernels are fastest with in
-/// the network; a choice other than the first has to be 2 % faster. Then races all modules, and
-/// moves the fastest to `path`: so it is no slower than the module of the last choice, as far as
-/// the race can tell. A network that takes half a second or more has a module for the first choice,
-/// one for the last choice, and no mixed one. If the last choice's module cannot be made, a warning
-/// says why, the first one is moved to `path`, and there is no race: nullopt. Another module that
-/// cannot be made is left out. Errors: those of build_module() for the first choice, and those of a
-/// run. There are two choices or more, and the phases have one shape each.
+/// Moves the fastest of several modules of a network to `path`:
+///
+/// 1. Builds a module for each choice, and times the kernels of all modules in turns.
+/// 2. Builds a mixed module. Each task has the choice whose kernels are fastest in the network; a
+///    choice other than the first has to be 2 % faster.
+/// 3. Races all modules. The fastest is no slower than the last choice's, as far as the race can
+///    tell.
+///
+/// A network that takes half a second or more has modules for the first and the last choice alone.
+/// If the last choice's module cannot be made, a warning says why, the first module is moved to
+/// `path`, and the result is nullopt. Any other module that cannot be made is left out. Errors:
+/// those of build_module() for the first choice, and those of a run. There are two choices or more,
+/// and the phases have one shape each.
 Result<std::optional<NetworkRace>> build_fastest(std::span<const Phase> phases,
                                                  const Target& target,
                                                  std::span<const NamedChoice> choices,

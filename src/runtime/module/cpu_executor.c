@@ -102,6 +102,12 @@ static void destroy(PrunerModule* module) {
 static PrunerModule* create(const PrunerOptions* options) {
   int32_t threads = options->threads;
   int length = 0;
+  if (options->device != 0 || options->allocate != NULL) {
+    pruner_fail(
+        "the number of a device and a pool of memory are for modules for GPUs; this one is "
+        "for CPUs");
+    return NULL;
+  }
   const char* missing = pruner_missing_cpu_feature(pruner_plan.cpu_features, &length);
   if (missing != NULL) {
     pruner_fail("this CPU lacks %.*s, which it was compiled for", length, missing);

@@ -133,9 +133,9 @@ enum {
 enum { kMostDynamicBytes = 8 };
 /* Attributes of addresses, and the device's kind of memory. */
 enum { kMemoryType = 2, kManaged = 8, kAddressDevice = 9, kDeviceMemory = 2 };
-/* CU_EVENT_DISABLE_TIMING; streams up to CU_STREAM_PER_THREAD are CUDA's own, of any context; the
-   status of a stream without a capture. */
-enum { kNoTiming = 2, kLastOfCuda = 2, kNoCapture = 0 };
+/* CU_EVENT_DISABLE_TIMING; streams up to CU_STREAM_PER_THREAD are CUDA's own, of any context, and
+   those up to CU_STREAM_LEGACY are never captured; the status of a stream without a capture. */
+enum { kNoTiming = 2, kLastOfCuda = 2, kLegacy = 1, kNoCapture = 0 };
 
 struct GpuDevice {
   Cuda cuda;
@@ -143,12 +143,11 @@ struct GpuDevice {
   int device;
   void* context; /* the device's primary one; NULL until it is retained */
   void* stream;  /* the device's own queue */
-  void*
-      entered; /* `stream`, or a stream of the caller's between enter_stream() and leave_stream() */
-  void* queue; /* `entered`, or `stream` during a recording; launches and copies run in order */
-  void* done;  /* an event behind the run that was last left in a stream of the caller's */
-  int is_left; /* whether the host has not waited for that event */
-  void** marks; /* events */
+  void* entered; /* `stream`, or the caller's from enter_stream() to leave_stream() */
+  void* queue;   /* `entered`, or `stream` during a recording; launches and copies run in order */
+  void* done;    /* an event behind the run that was last left in a stream of the caller's */
+  int is_left;   /* whether the host has not waited for that event */
+  void** marks;  /* events */
   int64_t num_marks;
 };
 
@@ -265,7 +264,7 @@ static int open_device(GpuDevice* gpu, int number, const GpuNeeds* needs) {
   Cuda* cuda = &gpu->cuda;
   const int count = open_driver(cuda);
   if (count == 0) return 0;
-  if (number >= count) {
+  if (number < 0 || number >= count) {
     return pruner_fail("there is no device cuda:%d, the last one is cuda:%d", number, count - 1);
   }
   if (!check(cuda, cuda->device(&gpu->device, number), "cuDeviceGet") ||
@@ -447,9 +446,10 @@ static void* pin(GpuDevice* gpu, int64_t bytes) {
 
 /* A recording is made in the device's own stream, whatever the queue is. */
 static int begin_recording(GpuDevice* gpu) {
-  gpu->queue = gpu->stream;
   const Status status = gpu->cuda.begin_capture(gpu->stream, kRelaxed);
-  return check(&gpu->cuda, status, "cuStreamBeginCapture");
+  if (!check(&gpu->cuda, status, "cuStreamBeginCapture")) return 0;
+  gpu->queue = gpu->stream;
+  return 1;
 }
 
 /* The executable graph is independent of the graph that it was made of. */
@@ -474,14 +474,15 @@ static int copy(GpuDevice* gpu, GpuHandle to, GpuHandle from, int64_t bytes) {
   return check(&gpu->cuda, status, "cuMemcpyDtoDAsync");
 }
 
-/* CUDA knows nothing of pageable memory of the host; managed memory is both sides' to read. */
+/* Returns 1 if a tensor lies where the run says, on the device or in the host's memory.
+   cuPointerGetAttribute() fails for pageable memory of the host. Managed memory counts as both. */
 static int check_address(GpuDevice* gpu, GpuHandle address, int on_device, const char* name) {
   const Cuda* cuda = &gpu->cuda;
   unsigned type = 0, managed = 0;
   int device = gpu->device;
   Status status = cuda->address_attribute(&type, kMemoryType, address);
   const int is_host = status == kInvalidValue || (status == 0 && type != kDeviceMemory);
-  if (!is_host && status == 0) status = cuda->address_attribute(&managed, kManaged, address);
+  if (status == 0) status = cuda->address_attribute(&managed, kManaged, address);
   if (!is_host && status == 0) status = cuda->address_attribute(&device, kAddressDevice, address);
   if (!is_host && !check(cuda, status, "cuPointerGetAttribute")) return 0;
   if (managed || (is_host && !on_device) || (!is_host && on_device && device == gpu->device))
@@ -506,14 +507,14 @@ static int enter_stream(GpuDevice* gpu, void* stream, int* captured) {
   const Cuda* cuda = &gpu->cuda;
   int status = kNoCapture;
   void* context = gpu->context;
-  const int is_cudas = (uintptr_t)stream <= kLastOfCuda;
+  const int is_cudas = (uintptr_t)stream <= kLastOfCuda, is_legacy = (uintptr_t)stream <= kLegacy;
   if (!is_cudas && !check(cuda, cuda->stream_context(stream, &context), "cuStreamGetCtx")) return 0;
   if (context != gpu->context)
     return pruner_fail(
         "the stream is of another device or context than cuda:%d, where the module "
         "runs",
         gpu->device);
-  if (!is_cudas && !check(cuda, cuda->stream_captures(stream, &status), "cuStreamIsCapturing"))
+  if (!is_legacy && !check(cuda, cuda->stream_captures(stream, &status), "cuStreamIsCapturing"))
     return 0;
   *captured = status != kNoCapture;
   if (!*captured && !wait_for_left(gpu, stream)) return 0;

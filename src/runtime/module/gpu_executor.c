@@ -34,7 +34,7 @@ GpuHandle pruner_gpu_allocate(PrunerModule* module, int64_t bytes) {
   return pruner_gpu_keep(module, kGpuMemory, made);
 }
 
-/* Counts the most that the kernels of all schedules ask of a device. */
+/* Returns the largest thread block, shared memory and number of marks that any schedule needs. */
 static GpuNeeds count_needs(void) {
   GpuNeeds needs = {pruner_plan.gpu_arch, 0, 0, 0};
   for (int64_t p = 0; p < pruner_plan.num_phases; p++) {
@@ -113,18 +113,14 @@ static GpuShared* take_shared(GpuDevice* device, int32_t number) {
   return shared;
 }
 
+/* `device` is NULL if the device can no longer be entered: its memory cannot be released then. */
 static void give_back_shared(GpuDevice* device, GpuShared* shared) {
-  if (!pruner_plan.driver->is_cuda) {
-    release_shared(device, shared);
-    return;
-  }
   pthread_mutex_lock(&shared_by_all.lock);
-  if (--shared->users == 0) {
-    GpuShared** at = &shared_by_all.first;
-    while (*at != shared) at = &(*at)->next;
-    *at = shared->next;
-    release_shared(device, shared);
-  }
+  const int is_last = --shared->users == 0;
+  GpuShared** at = &shared_by_all.first;
+  while (is_last && *at != NULL && *at != shared) at = &(*at)->next;
+  if (is_last && *at == shared) *at = shared->next; /* OpenCL's is in no list */
+  if (is_last && device != NULL) release_shared(device, shared);
   pthread_mutex_unlock(&shared_by_all.lock);
 }
 
@@ -248,6 +244,8 @@ static void destroy(PrunerModule* module) {
     if (driver->enter(module->device)) {
       release_all(module);
       driver->leave(module->device);
+    } else if (module->shared != NULL) {
+      give_back_shared(NULL, module->shared);
     }
     driver->close(module->device);
   }
@@ -497,6 +495,10 @@ static int32_t time_kernels(PrunerModule* module, double* seconds) {
   if (!driver->enter(module->device)) return 1;
   const int timed = driver->wait_for_streams(module->device) &&
                     pruner_gpu_time_kernels(module, &module->schedules[0], seconds);
+  /* Indices that no run has written may be anything. */
+  pruner_hold_failure(1);
+  check_words(module);
+  pruner_hold_failure(0);
   driver->leave(module->device);
   return timed ? 0 : 1;
 }

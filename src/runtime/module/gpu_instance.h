@@ -16,7 +16,8 @@ typedef struct {
    turn, or always new ones, launches each kernel by itself. */
 enum { kMostRecordings = 8 };
 
-/* The ends of a copy of the plan; 0 where the run says where an end lies. */
+/* `from` and `to` are the ends of one of the plan's copies. An end is 0 if each run gives it anew.
+ */
 typedef struct {
   GpuHandle from, to;
 } GpuCopy;
@@ -62,7 +63,7 @@ typedef struct GpuShared {
 } GpuShared;
 
 struct PrunerModule {
-  GpuDevice* device; /* its queue is this instance's alone */
+  GpuDevice* device; /* the driver's device; no other instance uses the queue of `device` */
   PrunerOptions options;
   GpuShared* shared;
   GpuHandle arena;
@@ -88,9 +89,10 @@ GpuHandle pruner_gpu_keep(PrunerModule* module, int kind, GpuHandle handle);
 /* Memory on the device; nobody has 0 bytes. */
 GpuHandle pruner_gpu_allocate(PrunerModule* module, int64_t bytes);
 
-/* Makes the tables of a schedule, whose phase and shapes are set. 0: out of memory, or a failure of
-   the driver. Frees the tables. */
+/* Makes the tables of a schedule, whose phase and shapes are set. Returns 0 if memory is out or the
+   driver fails. */
 int pruner_gpu_make_schedule(PrunerModule* module, GpuSchedule* schedule);
+/* Frees the tables of a schedule. */
 void pruner_gpu_free_schedule(GpuSchedule* schedule);
 /* Releases the recordings of runs. */
 void pruner_gpu_forget_recordings(PrunerModule* module, GpuSchedule* schedule);
@@ -100,7 +102,7 @@ int pruner_gpu_enqueue(PrunerModule* module,
                        GpuSchedule* schedule,
                        const PlanRun* run,
                        int captured);
-/* After the wait for a run: gives the caller the outputs that are in pinned memory. */
+/* Copies outputs from pinned memory to the caller, after the wait for the run. */
 void pruner_gpu_take_outputs(PrunerModule* module, const PlanRun* run);
 /* Seconds of all kernels of a schedule, on the instance's own places of tensors. */
 int pruner_gpu_time_kernels(PrunerModule* module, GpuSchedule* schedule, double* seconds);

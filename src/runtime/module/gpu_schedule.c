@@ -9,8 +9,8 @@
 
 /* Kernels read and write up to so many bytes at a time. */
 enum { kTensorAlignment = 16 };
-/* A mark and a launch take as long as short kernels do: so many runs of a step that takes less are
-   timed as one. */
+/* A mark and a launch take about as long as a short kernel. `kTimedRuns` runs of a step below
+   `kShort` seconds are therefore timed as one. */
 enum { kTimedRuns = 16 };
 static const double kShort = 100e-6; /* seconds */
 
@@ -241,7 +241,7 @@ static int launch_step(const Run* run,
   return 1;
 }
 
-/* With a mark before each step and after the last, if `marked`. */
+/* Runs all steps. If `marked`, puts a mark before each step and behind the last one. */
 static int run_steps(const Run* run, int marked) {
   const GpuDriver* driver = the_driver();
   const PlanShapes* shapes = run->schedule->shapes;
@@ -308,8 +308,8 @@ static int time_recording(const Run* run, GpuHandle recording, double* seconds) 
   return timed;
 }
 
-/* The time of each step alone. One that writes over what it reads leaves nothing of use then, so
-   all of them run once more. */
+/* Times each step alone. A repeated step may destroy its own input, so all steps run once more at
+   the end. */
 static int time_each(const Run* run, double* seconds) {
   const PlanShapes* shapes = run->schedule->shapes;
   const GpuHandle* kernel = run->schedule->kernels;
@@ -376,7 +376,8 @@ void pruner_gpu_forget_recordings(PrunerModule* module, GpuSchedule* schedule) {
   for (int i = 0; i < kMostRecordings; i++) forget_recording(module, &schedule->recordings[i]);
 }
 
-/* The entry with the key, else the free or oldest one, which is free then. */
+/* Returns the entry with the key. If there is none, frees the least recently used entry and returns
+   that entry. */
 static GpuRecording* find_recording(PrunerModule* module,
                                     GpuSchedule* schedule,
                                     const int64_t* key,
@@ -408,7 +409,7 @@ static int pin_all(PrunerModule* module,
   return 1;
 }
 
-/* The run that a recording has in it: that of `run`, or with pinned memory for the host's. */
+/* Records `run`, with the tensors of `recorded` in place of the caller's. */
 static int record_run(Run* run, const PrunerRun* recorded, GpuRecording* entry) {
   Run copy = *run;
   copy.asked = recorded;

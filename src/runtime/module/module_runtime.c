@@ -78,6 +78,13 @@ static int knows(const void* given, uint64_t size, uint64_t known, const char* n
   for (uint64_t byte = known; byte < size; byte++)
     is_known = is_known && ((const unsigned char*)given)[byte] == 0;
   if (is_known) return 1;
+  if (size < known)
+    return pruner_fail(
+        "a %s of %llu bytes is too short, its sizeof is %llu: set the size, or compile "
+        "the program again with this version's pruner/module.h",
+        name,
+        (unsigned long long)size,
+        (unsigned long long)known);
   return pruner_fail(
       "a %s of %llu bytes asks for what this module, which knows %llu bytes, cannot "
       "do; compile the module again",
@@ -306,7 +313,8 @@ static int find_span(
 }
 
 static int overlap(const Span* a, const Span* b) {
-  return a->on_device == b->on_device && a->begin < b->end && b->begin < a->end;
+  const int have_bytes = a->begin < a->end && b->begin < b->end;
+  return have_bytes && a->on_device == b->on_device && a->begin < b->end && b->begin < a->end;
 }
 
 /* An output that overlaps another tensor would be wrong in silence. */

@@ -210,7 +210,7 @@ static int open_device(GpuDevice* gpu, int number, const GpuNeeds* needs) {
   Found found[kMaxDevices];
   const int count = find_devices(cl, found);
   if (count == 0) return 0;
-  if (number >= count) {
+  if (number < 0 || number >= count) {
     return pruner_fail(
         "there is no device opencl:%d, the last one is opencl:%d", number, count - 1);
   }

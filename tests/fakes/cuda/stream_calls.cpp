@@ -87,7 +87,7 @@ FAKE_EXPORT CuStatus cuStreamQuery(CuStream handle) {
       handle);
 }
 
-// CUDA's own streams are of the current context.
+// The default stream, NULL, belongs to the current context.
 FAKE_EXPORT CuStatus cuStreamGetCtx(CuStream handle, CuContext* found) {
   return call(
       __func__,
