@@ -4,6 +4,7 @@ A module works on such tensors in place. Nothing here imports torch or CuPy: a t
 brings its library along.
 """
 
+import contextlib
 import ctypes
 import sys
 from typing import List, NamedTuple, Optional, Sequence, Tuple
@@ -20,9 +21,8 @@ class DeviceTensor(NamedTuple):
     """A tensor on a CUDA device.
 
     `address` is the place of its first element, `dtype` the name of the element type, and `value`
-    the tensor as the caller gave it. `strides` count elements; None stands for a dense tensor.
-    `device` is the number of the device, or -1 if the tensor does not tell it. `stream` is the
-    handle of the stream in which the tensor is made, or None if it is known to be complete.
+    the tensor, which keeps the memory. `strides` count elements; None stands for a dense tensor.
+    `device` is the number of the device, or -1 if the tensor does not tell it.
     """
 
     name: str
@@ -31,7 +31,6 @@ class DeviceTensor(NamedTuple):
     dtype: str
     strides: Optional[Tuple[int, ...]]
     device: int
-    stream: Optional[int]
     value: object
 
     def __str__(self):
@@ -63,33 +62,61 @@ def lies_on_device(value) -> bool:
     return hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in (_CUDA, _CUDA_MANAGED)
 
 
-def device_tensor(name: str, value) -> DeviceTensor:
+def stream_of(value) -> Optional[int]:
+    """Returns the handle of the stream in which a tensor is made: torch's or CuPy's current stream,
+    or the stream that the tensor names. None: the tensor names none."""
+    if _is_torch(value):
+        return sys.modules["torch"].cuda.current_stream(value.device).cuda_stream
+    facts = getattr(value, "__cuda_array_interface__", None)
+    stream = facts.get("stream") if facts is not None else None
+    if stream is None and _is_cupy(value):
+        stream = sys.modules["cupy"].cuda.get_current_stream().ptr
+    # 1 names the legacy default stream, whose handle is 0. 2 names the default stream of a thread.
+    return 0 if stream == 1 else stream
+
+
+def _is_cupy(value) -> bool:
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(value, cupy.ndarray)
+
+
+@contextlib.contextmanager
+def working_in(value, stream: Optional[int]):
+    """Makes a stream the current one of the library of `value`, torch or CuPy, for the copies and
+    the memory that the library is asked for."""
+    if stream is None or stream == stream_of(value):
+        yield
+    elif _is_torch(value):
+        cuda = sys.modules["torch"].cuda
+        with cuda.stream(cuda.ExternalStream(stream, device=value.device)):
+            yield
+    elif _is_cupy(value):
+        with sys.modules["cupy"].cuda.ExternalStream(stream):
+            yield
+    else:
+        yield
+
+
+def device_tensor(name: str, value, stream: Optional[int] = None) -> DeviceTensor:
     """Returns the facts of a value for which lies_on_device() is true. `name` is for messages.
 
-    A torch tensor that is not dense is copied on its device. Raises ValueError if a tensor has
-    another layout than strided.
+    A torch tensor that is not dense is copied on its device, in `stream`. A producer of DLPack lets
+    `stream` wait for its work. Raises ValueError if a tensor has another layout than strided.
     """
     if _is_torch(value):
-        return _torch_tensor(name, value)
+        return _torch_tensor(name, value, stream)
     if hasattr(value, "__cuda_array_interface__"):
         return _interface_tensor(name, value)
-    return _dlpack_tensor(name, value)
+    return _dlpack_tensor(name, value, stream)
 
 
-def _torch_tensor(name: str, value) -> DeviceTensor:
+def _torch_tensor(name: str, value, stream: Optional[int]) -> DeviceTensor:
     if str(value.layout) != "torch.strided":
         raise ValueError(f"{name} has the layout {value.layout}; a module takes dense tensors: x.to_dense()")
-    dense = value.detach().contiguous().resolve_neg()
-    return DeviceTensor(
-        name,
-        dense.data_ptr(),
-        tuple(dense.shape),
-        str(dense.dtype).split(".")[-1],
-        None,
-        dense.device.index or 0,
-        sys.modules["torch"].cuda.current_stream(dense.device).cuda_stream,
-        dense,
-    )
+    with working_in(value, stream):
+        dense = value.detach().contiguous().resolve_neg()
+    kind = str(dense.dtype).split(".")[-1]
+    return DeviceTensor(name, dense.data_ptr(), tuple(dense.shape), kind, None, dense.device.index or 0, dense)
 
 
 def _interface_tensor(name: str, value) -> DeviceTensor:
@@ -99,15 +126,8 @@ def _interface_tensor(name: str, value) -> DeviceTensor:
     strides = facts.get("strides")
     if strides is not None:
         strides = tuple(stride // kind.itemsize for stride in strides)
-    stream = facts.get("stream")
-    if stream is None and hasattr(value, "device") and "cupy" in sys.modules:
-        stream = sys.modules["cupy"].cuda.get_current_stream().ptr
     device = getattr(getattr(value, "device", None), "id", -1)
-    shape = tuple(facts["shape"])
-    address = facts["data"][0] or 0
-    # 1 names the legacy default stream, whose handle is 0. 2 names the default stream of a thread.
-    stream = 0 if stream == 1 else stream
-    return DeviceTensor(name, address, shape, kind.name, strides, device, stream, value)
+    return DeviceTensor(name, facts["data"][0] or 0, tuple(facts["shape"]), kind.name, strides, device, value)
 
 
 class _DLTensor(ctypes.Structure):
@@ -125,12 +145,12 @@ class _DLTensor(ctypes.Structure):
     ]
 
 
-def _dlpack_tensor(name: str, value) -> DeviceTensor:
+def _dlpack_tensor(name: str, value, stream: Optional[int]) -> DeviceTensor:
     """Reads a DLPack capsule. The capsule is not consumed: it frees what it holds when it goes."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    # 1 stands for the legacy default stream: the producer makes it wait for its work.
-    capsule = value.__dlpack__(stream=1)
+    # DLPack's 1 stands for the legacy default stream. The producer makes the stream wait for its work.
+    capsule = value.__dlpack__(stream=stream or 1)
     facts = _DLTensor.from_address(get(capsule, b"dltensor"))
     if facts.lanes != 1 or facts.code not in _DLPACK_CODES:
         raise ValueError(f"{name} has elements of a type that no module takes (DLPack's code {facts.code})")
@@ -138,7 +158,7 @@ def _dlpack_tensor(name: str, value) -> DeviceTensor:
     shape = tuple(facts.shape[: facts.ndim])
     strides = tuple(facts.strides[: facts.ndim]) if facts.strides else None
     address = (facts.data or 0) + facts.byte_offset
-    return DeviceTensor(name, address, shape, dtype, strides, facts.device_id, 0, (value, capsule))
+    return DeviceTensor(name, address, shape, dtype, strides, facts.device_id, (value, capsule))
 
 
 def empty_like(like: DeviceTensor, shapes: Sequence[Tuple[int, ...]], dtypes: Sequence[str]) -> Optional[List[object]]:
@@ -147,10 +167,9 @@ def empty_like(like: DeviceTensor, shapes: Sequence[Tuple[int, ...]], dtypes: Se
     if _is_torch(like.value):
         torch = sys.modules["torch"]
         return [like.value.new_empty(shape, dtype=getattr(torch, dtype)) for shape, dtype in zip(shapes, dtypes)]
-    cupy = sys.modules.get("cupy")
-    if cupy is not None and isinstance(like.value, cupy.ndarray):
+    if _is_cupy(like.value):
         with like.value.device:
-            return [cupy.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes)]
+            return [sys.modules["cupy"].empty(shape, dtype) for shape, dtype in zip(shapes, dtypes)]
     return None
 
 
@@ -169,10 +188,10 @@ def stream_handle(stream) -> int:
 
 
 def keep_until_run(tensors: Sequence[DeviceTensor], stream: int) -> None:
-    """Tells torch that a run in `stream` uses its tensors, if that is not the stream in which the
-    tensors were made: their memory then stays taken until the run has ended."""
+    """Tells torch that a run in `stream` uses its tensors, if `stream` is not torch's current stream:
+    their memory then stays taken until the run has ended."""
     for tensor in tensors:
-        if _is_torch(tensor.value) and tensor.stream != stream:
+        if _is_torch(tensor.value) and stream_of(tensor.value) != stream:
             cuda = sys.modules["torch"].cuda
             tensor.value.record_stream(cuda.ExternalStream(stream, device=tensor.value.device))
 

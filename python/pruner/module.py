@@ -18,6 +18,8 @@ from pruner.device import (
     keep_until_run,
     lies_on_device,
     stream_handle,
+    stream_of,
+    working_in,
 )
 
 _ABI = 5
@@ -122,7 +124,7 @@ class _Run(ctypes.Structure):
 
 _RUN_STREAM, _RUN_WAIT = 1, 2  # flags of a run
 _CPU, _CUDA, _OPENCL = 1, 2, 4  # kinds of devices
-_KINDS = {_CUDA: "cuda", _OPENCL: "opencl"}
+_KINDS = {0: "gpu", _CUDA: "cuda", _OPENCL: "opencl"}
 
 _NUMBERS = ctypes.POINTER(ctypes.c_int64)
 _POINTERS = ctypes.POINTER(ctypes.c_void_p)
@@ -282,7 +284,7 @@ class Phase:
         arrays. Raises ValueError if a tensor has another shape or dtype, is not dense, or lies
         where the module cannot read it. Raises RuntimeError if the run fails.
         """
-        values = self._arrays(inputs, named)
+        values = self._arrays(inputs, named, stream)
         if _on_device(values):
             return self._execute_on_device(values, None, out, stream)
         if stream is not None:
@@ -323,7 +325,8 @@ class Phase:
             times.append(time.perf_counter() - start)
         return float(np.median(times[warm_up:])) * 1e3
 
-    def _arrays(self, inputs: Sequence, named: Dict[str, object]) -> List[np.ndarray]:
+    def _arrays(self, inputs: Sequence, named: Dict[str, object], stream=None) -> list:
+        """Returns the inputs of a call, in order: arrays of numpy, or all of them DeviceTensors."""
         names = [spec.name for spec in self.inputs]
         unknown = [name for name in named if name not in names[len(inputs):]]
         if unknown or len(inputs) + len(named) != len(names):
@@ -333,20 +336,23 @@ class Phase:
         values = list(inputs) + [named[name] for name in names[len(inputs):]]
         any_shape = bool(self._module.symbols)
         if self._module.kind == _CUDA and any(map(lies_on_device, values)):
+            handle = _stream_for(values, stream)
             return [
-                self._device_tensor(spec, dtype, value, any_shape)
+                self._device_tensor(spec, dtype, value, handle, any_shape)
                 for spec, dtype, value in zip(self.inputs, self._input_types, values)
             ]
         return [_array(spec, value, any_shape) for spec, value in zip(self.inputs, values)]
 
-    def _device_tensor(self, spec: TensorSpec, dtype: str, value, any_shape: bool = False) -> DeviceTensor:
+    def _device_tensor(
+        self, spec: TensorSpec, dtype: str, value, stream: Optional[int], any_shape: bool = False
+    ) -> DeviceTensor:
         """Returns a tensor on the module's device that fits a spec; else raises ValueError."""
         if not lies_on_device(value):
             raise ValueError(
                 f"{spec.name} lies in the CPU's memory and other tensors on {self._module.device}: move all of them to"
                 " one place"
             )
-        tensor = device_tensor(spec.name, value)
+        tensor = device_tensor(spec.name, value, stream)
         fits = len(tensor.shape) == len(spec.shape) if any_shape else tensor.shape == spec.shape
         if not fits or tensor.dtype not in (dtype, spec.dtype.name):
             raise ValueError(f"expected {spec}, found {tensor}")
@@ -431,23 +437,22 @@ class Phase:
         specs = self._outputs_at(extents)
         if out is not None and len(out) != len(specs):
             raise TypeError(f"out has {len(out)} arrays for {len(specs)} outputs")
-        made = out if out is not None else empty_like(tensors[0], [spec.shape for spec in specs], self._output_types)
-        flags = 0
-        if stream is not None:
-            handle, flags = stream_handle(stream), _RUN_STREAM
-        else:
-            handle = next((tensor.stream for tensor in tensors if tensor.stream is not None), None)
-            flags = 0 if handle is None else _RUN_STREAM
+        handle = _stream_for([tensor.value for tensor in tensors], stream)
+        flags = 0 if handle is None else _RUN_STREAM
         # Only torch and CuPy order a caller's later work behind the run.
         known = empty_like(tensors[0], [], []) is not None
         if flags and stream is None and not known:
             flags |= _RUN_WAIT
+        made = out
+        if out is None:
+            with working_in(tensors[0].value, handle):
+                made = empty_like(tensors[0], [spec.shape for spec in specs], self._output_types)
         if made is None:
             results = [np.empty(spec.shape, spec.dtype) for spec in specs]
             places, there = [array.ctypes.data for array in results], bytes(len(specs))
         else:
             outputs = [
-                self._device_tensor(spec, dtype, value)
+                self._device_tensor(spec, dtype, value, handle)
                 for spec, dtype, value in zip(specs, self._output_types, made)
             ]
             for spec, value, tensor in zip(specs, made, outputs):
@@ -545,7 +550,7 @@ class _Libraries:
 _LIBRARIES = _Libraries()
 
 
-# A pool of a GPU's memory: a function that returns the address of so many bytes, and one that
+# A pool of GPU memory is two functions: allocate(bytes) returns an address, and release(address)
 # takes the address back.
 Pool = Tuple[Callable[[int], int], Callable[[int], None]]
 
@@ -589,8 +594,9 @@ class _Opened:
             self._instance = self._create(threads)
         if not self._instance:
             raise OSError(f"{path}: {self._error().decode()}")
-        # An older module does not tell the kinds of GPUs apart; only CUDA's takes tensors there.
-        self.kind = self._device_kind() if self._abi() >= _ABI else _CPU
+        # An older module does not tell the kinds of GPUs apart.
+        older = _CPU if self._threads(self._instance) else 0
+        self.kind = self._device_kind() if self._abi() >= _ABI else older
         self.number = self._device(self._instance) if self._abi() >= _ABI else 0
         self.device = "cpu" if self.kind == _CPU else f"{_KINDS[self.kind]}:{self.number}"
 
@@ -761,7 +767,8 @@ class Module:
         """Runs the first phase on dense row-major tensors at these addresses.
 
         inputs, outputs: the address of each tensor, in the order of the specs. The caller keeps the
-            memory alive. No output may overlap another tensor. Nothing is checked.
+            memory alive. No output may overlap another tensor. The dtypes and the sizes of the memory
+            are not checked.
         extents: the extent of each symbol, in the order of `symbols`.
         stream: None if the tensors lie in the CPU's memory. The handle of a CUDA stream if all of
             them lie on the module's device; the call then returns before the run has ended.
@@ -814,6 +821,23 @@ def _names_once(names: Sequence[str]) -> List[str]:
             free, number = f"{name}_{number}", number + 1
         once.append(free)
     return once
+
+
+def _stream_for(values: list, stream) -> Optional[int]:
+    """Returns the handle of the stream for a run on these tensors: the given one, else the stream in
+    which the tensors are made. Raises ValueError if the tensors are made in several streams."""
+    if stream is not None:
+        return stream_handle(stream)
+    handles = {handle for handle in map(stream_of, values) if handle is not None}
+    if len(handles) > 1:
+        raise ValueError("the inputs are made in several streams: give stream=, and let it wait for the others")
+    # A producer of DLPack lets the stream that it is told of wait: CUDA's default stream.
+    packed = any(isinstance(value, tuple) or not _has_place(value) for value in values)
+    return handles.pop() if handles else (0 if packed else None)
+
+
+def _has_place(value) -> bool:
+    return hasattr(value, "data_ptr") or hasattr(value, "__cuda_array_interface__")
 
 
 def _on_device(tensors: list) -> bool:

@@ -75,7 +75,7 @@ class Packed(Memory):
         return self.where
 
     def __dlpack__(self, *, stream=None):
-        assert stream == 1
+        self.streams = [*getattr(self, "streams", []), stream]
         codes = {"f": 2, "i": 0, "u": 1, "b": 6}
         self.shape = (ctypes.c_int64 * self.like.ndim)(*self.like.shape)
         self.facts = device._DLTensor(
@@ -166,6 +166,13 @@ class OnDevice(unittest.TestCase):
             module(a, b, out=[out], stream=given)
             module.wait()
             self.expect(out.read())
+        packed = Packed(self.b)  # its producer lets our stream wait
+        module(a, packed, out=[out], stream=stream.value)
+        module(Packed(self.a), packed, out=[out])
+        self.assertEqual(packed.streams, [stream.value, 1])
+        a.stream, b.stream = stream.value, 1
+        with self.assertRaisesRegex(ValueError, "made in several streams"):
+            module(a, b)
         a.stream = b.stream = stream.value  # where the producer works
         self.expect(module(a, b)[0])
         module.wait()

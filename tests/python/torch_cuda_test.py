@@ -5,6 +5,7 @@ LD_LIBRARY_PATH. Needs torch 2.11 or newer; PRUNER says where the program is."""
 import ctypes
 import gc
 import logging
+import os
 import subprocess
 import tempfile
 import threading
@@ -152,17 +153,19 @@ class OnTheFakeDevice(unittest.TestCase):
         assert violations == 0, f"{violations} violations, which standard error has"
 
     def setUp(self):
+        self.pool, self.captures = {}, False
         stream = mock.Mock(cuda_stream=self.stream.value)
+        stream.synchronize = lambda: check(driver.cuStreamSynchronize(self.stream))
         for name, value in {
             "torch.cuda.get_device_capability": lambda device: (8, 0),
             "torch.cuda.current_stream": lambda device: stream,
+            "torch.cuda.is_current_stream_capturing": lambda: self.captures,
             "torch.cuda.caching_allocator_alloc": self._allocate,
             "torch.cuda.caching_allocator_delete": lambda address: self.pool.pop(address),
         }.items():
             patch = mock.patch(name, value)
             patch.start()
             self.addCleanup(patch.stop)
-        self.pool = {}
 
     def _allocate(self, size, device):
         self.assertEqual(device, CUDA)
@@ -197,6 +200,7 @@ class OnTheFakeDevice(unittest.TestCase):
                     check(driver.cuStreamSynchronize(self.stream))
                     torch.testing.assert_close(found.read(), wanted, rtol=1e-4, atol=1e-4)
             self.assertEqual(len(self.pool), 1)  # the activations
+            self.assertNotEqual(os.path.basename(os.path.dirname(call._records())), "tuned")  # a CPU's folder
             del call, found, given
             gc.collect()
             self.assertEqual(len(self.pool), 0)
@@ -215,6 +219,26 @@ class OnTheFakeDevice(unittest.TestCase):
             (found,) = call(*given)
         check(driver.cuStreamSynchronize(self.stream))
         torch.testing.assert_close(found.read(), wanted, rtol=1e-4, atol=1e-4)
+
+    def test_a_graph_of_torch_keeps_its_instance(self):
+        model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()
+        x = torch.randn(2, 8)
+        wanted = model(x).detach()
+        gm, weights = traced(model, x)
+        call = self._compiled(gm, weights, weights="inputs")
+        given = [OnCuda(x if weight is None else weight) for weight in weights]
+        before = len(runtime._CAPTURED)
+        with mock.patch.object(runtime.torch, "empty", empty):
+            call(*given)
+            self.captures = True  # the fake's stream takes the kernels; torch would capture them
+            call(*given)
+            self.captures = False
+            self.assertEqual(len(runtime._CAPTURED), before + 1)
+            (found,) = call(*given)  # by another instance
+        check(driver.cuStreamSynchronize(self.stream))
+        torch.testing.assert_close(found.read(), wanted, rtol=1e-4, atol=1e-4)
+        self.assertEqual(len(self.pool), 2)
+        runtime._CAPTURED.clear()
 
     def test_names_what_lies_elsewhere(self):
         model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()

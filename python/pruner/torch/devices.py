@@ -59,16 +59,26 @@ def _multiplies_tf32(graph: torch.fx.Graph) -> bool:
     calls = {str(node.target).split(".")[1] for node in graph.nodes if str(node.target).startswith("aten.")}
     flags = []
     if any(name in call for call in calls for name in _CONVOLUTIONS):
-        flags.append(torch.backends.cudnn.allow_tf32)
+        flags.append(_allows_tf32(torch.backends.cudnn))
     if any(name in call for call in calls for name in _PRODUCTS):
-        flags.append(torch.backends.cuda.matmul.allow_tf32)
+        flags.append(_allows_tf32(torch.backends.cuda.matmul))
     return bool(flags) and all(flags)
+
+
+def _allows_tf32(backend) -> bool:
+    """Returns torch's flag for a kind of products. torch raises RuntimeError if a program sets its
+    older and its newer flags; then the newer one holds."""
+    try:
+        return backend.allow_tf32
+    except RuntimeError:
+        newer = backend.conv if hasattr(backend, "conv") else backend
+        return newer.fp32_precision == "tf32"
 
 
 def may_use_tf32(graph: torch.fx.Graph) -> bool:
     """Returns whether eager torch may round an operand of the graph to tf32."""
     on_cuda = graph_device(graph).type == "cuda"
-    return on_cuda and (torch.backends.cudnn.allow_tf32 or torch.backends.cuda.matmul.allow_tf32)
+    return on_cuda and (_allows_tf32(torch.backends.cudnn) or _allows_tf32(torch.backends.cuda.matmul))
 
 
 def target_arguments(graph: torch.fx.Graph) -> List[str]:
@@ -101,10 +111,19 @@ def memory_pool(device: torch.device) -> Optional[Tuple[Callable[[int], int], Ca
     """Returns the pool of a module's activations: torch's own of a CUDA device, else None."""
     if device == CPU:
         return None
-    return (
-        lambda size: torch.cuda.caching_allocator_alloc(size, device),
-        torch.cuda.caching_allocator_delete,
-    )
+
+    def allocate(size: int) -> int:
+        address = torch.cuda.caching_allocator_alloc(size, device)
+        # Work of the current stream may still use the block that torch gives again.
+        torch.cuda.current_stream(device).synchronize()
+        return address
+
+    return allocate, torch.cuda.caching_allocator_delete
+
+
+def is_capturing(device: torch.device) -> bool:
+    """Returns whether torch's current stream records a CUDA graph."""
+    return device != CPU and torch.cuda.is_current_stream_capturing()
 
 
 def current_stream(device: torch.device) -> Optional[int]:
@@ -156,13 +175,19 @@ class Pause:
         except (OSError, TypeError):  # there is no tuner any more
             return False
 
+    def _work_has_ended(self) -> bool:
+        try:
+            return self._has_ended()
+        except RuntimeError:  # an error of the device; the model's calls say so themselves
+            return True
+
     def _go_on(self) -> None:
         while True:
             time.sleep(self._idle_s / 2)
             with self._lock:
                 if not self._is_stopped:
                     return
-                if time.monotonic() - self._last_s >= self._idle_s and self._has_ended():
+                if time.monotonic() - self._last_s >= self._idle_s and self._work_has_ended():
                     self._signal(signal.SIGCONT)
                     self._is_stopped = False
                     return

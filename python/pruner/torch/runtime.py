@@ -251,6 +251,9 @@ class _Loaded:
 
 
 _LOADED = _Loaded(_MOST_LOADED)
+# Instances whose runs are nodes of CUDA graphs of torch, which may be replayed until the process
+# ends.
+_CAPTURED: List[Module] = []
 
 
 class CompiledGraph:
@@ -365,7 +368,9 @@ class CompiledGraph:
         return folder
 
     def _records(self) -> str:
-        return os.path.join(self._folder(), "tuned", "records.json")
+        target = devices.target_arguments(self._gm.graph)
+        # A record is of one device: CUDA devices have folders of their own.
+        return os.path.join(self._folder(), f"tuned-{_digest(target)}" if target else "tuned", "records.json")
 
     def _bind(self, weights: List[torch.Tensor]) -> _Binding:
         self._rebound += 1
@@ -479,7 +484,12 @@ class CompiledGraph:
         made = [torch.empty(r.shape, dtype=r.dtype, device=self._device) for r in tensors]
         stream = devices.current_stream(self._device)
         addresses = [x.data_ptr() for x in dense], [y.data_ptr() for y in made]
-        if self._pause is None:
+        if devices.is_capturing(self._device):
+            # torch's graph holds the addresses of this instance, which no other call may use then.
+            _CAPTURED.append(module)
+            module.run_pointers(*addresses, extents, stream)
+            module = None
+        elif self._pause is None:
             module.run_pointers(*addresses, extents, stream)
         else:
             self._pause.call_begins()
@@ -487,7 +497,8 @@ class CompiledGraph:
                 module.run_pointers(*addresses, extents, stream)
             finally:
                 self._pause.call_returned(devices.end_of_work(self._device))
-        binding.give_back(module)
+        if module is not None:
+            binding.give_back(module)
         placed = map(_as_strided, made, tensors)
         return [next(placed) if isinstance(r, torch.Tensor) else r for r in results]
 
