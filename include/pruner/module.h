@@ -145,8 +145,8 @@ int32_t pruner_module_device(const PrunerModule* module);
    captured graph count as runs that the caller keeps apart.
 
    An index out of range that lies on the device is found while the run goes on. The run then reads
-   the nearest element that there is, and its error is the result of this call if the call waits,
-   else of pruner_module_wait() or of the next run. */
+   the nearest element that there is, and what it writes to states is not defined. Its error is the
+   result of this call if the call waits, else of pruner_module_wait() or of the next run. */
 int32_t pruner_module_execute(PrunerModule* module, const PrunerRun* run);
 /* Waits for all runs of the instance. 0: they were right; else see pruner_module_error. */
 int32_t pruner_module_wait(PrunerModule* module);

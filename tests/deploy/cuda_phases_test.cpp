@@ -8,6 +8,7 @@
 #include "golden.h"
 #include "graph/networks/network_builder.h"
 #include "network_case.h"
+#include "pruner/module.hpp"
 #include "small_decoder.h"
 #include "support/temporary_folder.h"
 
@@ -72,6 +73,52 @@ TEST(CudaPhases, DecodeAsOnACpu) {
   }
   // Only the new rows of a state are written, where the state lies.
   EXPECT_EQ(driver_calls(cuda.log())["cuMemcpyDtoDAsync_v2"], 0);
+  EXPECT_EQ(cuda.end(), "");
+}
+
+// Rows that the state's own rows make: a step that ran twice in one run would be seen.
+Graph sums_of_itself() {
+  NetworkOptions options;
+  NetworkBuilder b("sums", options);
+  const ValueId past = b.state("kept", {1, 1, 4, 8});
+  const ValueId x = b.input("x", {1, 1, 1, 8}, DType::kFloat32);
+  const ValueId at = b.input("at", {1}, DType::kInt64);
+  const ValueId axes = b.integers("axes", {2});
+  const ValueId sum = b.node("Add", {x, b.node("ReduceSum", {past, axes})});
+  const ValueId next = b.node("TensorScatter", {past, sum, at}, {{"axis", int64_t{2}}});
+  b.next_state(past, next, "kept.next");
+  return b.finish({{b.node("Relu", {sum}), "y"}});
+}
+
+// Profiles run steps several times, and leave the states as one run does; times of the kernels
+// leave them as they are.
+TEST(CudaPhases, AreProfiledAsOneRun) {
+  const auto folder = TemporaryFolder::make("");
+  ASSERT_TRUE(folder.ok());
+  const FakeCuda cuda;
+  {
+    const Target target = *parse_target("cuda --arch=sm_80", 0);
+    const std::string path = folder->path("sums.so");
+    const std::vector<Phase> phases = {phase("main", sums_of_itself(), target)};
+    const auto built = build_module(phases, target, nullptr, {.work_dir = ""}, path);
+    ASSERT_TRUE(built.ok()) << built.error().message();
+    std::string error;
+    std::optional<Module> module = Module::load(path, 0, &error);
+    ASSERT_TRUE(module) << error;
+    std::vector<float> x(8, 1), y(8), kept(32), expected(32);
+    double timed = 0;
+    std::vector<double> seconds(static_cast<size_t>(module->num_kernels()));
+    for (int64_t at = 0; at < 4; ++at) {
+      const void* in[] = {x.data(), &at};
+      void* out[] = {y.data()};
+      ASSERT_TRUE(module->run_phase(0, in, out, at % 2 == 0 ? seconds.data() : nullptr))
+          << module->error();
+      ASSERT_TRUE(module->time_kernels(&timed)) << module->error();
+      for (size_t c = 0; c < 8; ++c) expected[static_cast<size_t>(at) * 8 + c] = 1 << at;
+      ASSERT_TRUE(module->read_state(0, kept.data()));
+      EXPECT_EQ(kept, expected) << at;
+    }
+  }
   EXPECT_EQ(cuda.end(), "");
 }
 

@@ -543,6 +543,17 @@ TEST(CudaIndices, OutOfRangeAreTheRunsError) {
       ASSERT_TRUE(module->execute(right.run())) << module->error();
       expect_close(right.results(caller, *c), c->expected);
     }
+    // Indices on the device that are said to lie on the host are not read there.
+    Tensors elsewhere = right;
+    elsewhere.in_there[1] = 0;
+    EXPECT_FALSE(module->execute(elsewhere.run()));
+    EXPECT_NE(std::string(module->error()).find("\"rows\" lies in the memory of a device"),
+              std::string::npos)
+        << module->error();
+    // Times of the kernels, on places that no run has written, say nothing of indices.
+    double seconds = 0;
+    ASSERT_TRUE(module->time_kernels(&seconds)) << module->error();
+    ASSERT_TRUE(module->execute(right.run())) << module->error();
     // In the host's memory they are found before the run begins.
     std::vector<const void*> in = {wrong.inputs[0].data(), wrong.inputs[1].data()};
     Tensor taken(c->expected[0].dtype(), c->expected[0].shape());

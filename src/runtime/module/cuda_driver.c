@@ -526,15 +526,19 @@ static int leave_stream(GpuDevice* gpu, int captured) {
   void* const stream = gpu->entered;
   gpu->entered = gpu->queue = gpu->stream;
   if (captured) return 1;
-  if (!check(&gpu->cuda, gpu->cuda.record_event(gpu->done, stream), "cuEventRecord")) return 0;
+  if (!check(&gpu->cuda, gpu->cuda.record_event(gpu->done, stream), "cuEventRecord")) {
+    gpu->cuda.wait_stream(stream); /* nothing may be left there unseen */
+    return 0;
+  }
   gpu->is_left = 1;
   return 1;
 }
 
 static int wait_for_streams(GpuDevice* gpu) {
   if (!gpu->is_left) return 1;
+  if (!check(&gpu->cuda, gpu->cuda.wait_event(gpu->done), "cuEventSynchronize")) return 0;
   gpu->is_left = 0;
-  return check(&gpu->cuda, gpu->cuda.wait_event(gpu->done), "cuEventSynchronize");
+  return 1;
 }
 
 const GpuDriver pruner_cuda_driver = {.list = list,

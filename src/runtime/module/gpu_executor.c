@@ -301,13 +301,17 @@ static int32_t threads_of(const PrunerModule* module) {
 static int32_t device_of(const PrunerModule* module) { return module->options.device; }
 
 /* Checks indices that the caller has in the host's memory, before the run begins. */
-static int check_inputs(const PlanRun* run) {
+static int check_inputs(PrunerModule* module, const PlanRun* run) {
+  const GpuDriver* driver = pruner_plan.driver;
   for (int64_t s = 0; s < run->shapes->num_steps; s++) {
     const PlanStep* step = &run->shapes->steps[s];
     for (int64_t i = 0; i < step->num_indices; i++) {
       const PlanAddress* at = &step->indices[i].range.at;
       if (at->place != kPlanInput || pruner_input_on_device(run->asked, at->where)) continue;
       const void* data = run->asked->inputs[at->where];
+      const GpuHandle address = (GpuHandle)(uintptr_t)data;
+      const char* const name = step->indices[i].name;
+      if (driver->is_cuda && !driver->check_address(module->device, address, 0, name)) return 0;
       if (!pruner_check_indices(step, &step->indices[i], run->values, data)) return 0;
     }
   }
@@ -385,10 +389,19 @@ static int wait_for_run(PrunerModule* module, const PlanRun* run, int given) {
   return 1;
 }
 
+/* An earlier run that nobody waited for may have found an index out of range. */
+static int check_earlier(PrunerModule* module) {
+  if (!pruner_plan.driver->is_cuda || check_words(module)) return 1;
+  char first[1024];
+  snprintf(first, sizeof first, "%s", pruner_failure());
+  return pruner_fail("an earlier run: %s", first);
+}
+
 /* In the instance's own queue a run has ended when its call returns. */
 static int run_here(PrunerModule* module, const PlanRun* run) {
   const GpuDriver* driver = pruner_plan.driver;
   if (driver->is_cuda && !driver->wait_for_streams(module->device)) return 0;
+  if (!check_earlier(module)) return 0;
   const int given = pruner_gpu_enqueue(module, schedule_of(module, run), run, 0);
   return wait_for_run(module, run, given);
 }
@@ -415,21 +428,12 @@ static int run_in_stream(PrunerModule* module, const PlanRun* run) {
   return left && done;
 }
 
-/* An earlier run that nobody waited for may have found an index out of range. */
-static int check_earlier(PrunerModule* module) {
-  if (!pruner_plan.driver->is_cuda || check_words(module)) return 1;
-  char first[1024];
-  snprintf(first, sizeof first, "%s", pruner_failure());
-  return pruner_fail("an earlier run: %s", first);
-}
-
 static int32_t run_plan(PrunerModule* module, const PlanRun* run) {
   const GpuDriver* driver = pruner_plan.driver;
-  if (!check_inputs(run)) return 1;
   if (!driver->enter(module->device)) return 1;
   const int in_stream = (run->asked->flags & PRUNER_RUN_STREAM) != 0;
-  const int done =
-      check_earlier(module) && (in_stream ? run_in_stream(module, run) : run_here(module, run));
+  const int done = check_inputs(module, run) && check_earlier(module) &&
+                   (in_stream ? run_in_stream(module, run) : run_here(module, run));
   driver->leave(module->device);
   return done ? 0 : 1;
 }

@@ -67,6 +67,7 @@ struct PrunerModule {
   PrunerOptions options;
   GpuShared* shared;
   GpuHandle arena;
+  GpuHandle saved;        /* room for a copy of the states, made by the first timing; 0: none yet */
   GpuSchedule* schedules; /* one for each PlanShapes, phase after phase */
   int64_t num_schedules;
   GpuStaging* staging; /* one a phase */

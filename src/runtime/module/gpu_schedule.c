@@ -150,14 +150,20 @@ static int find_places(Run* run) {
   const PrunerPhase* spec = &run->schedule->phase->spec;
   GpuStaging* staging = staging_of(run->module, run->schedule->phase);
   const PrunerRun* asked = run->asked;
+  /* Nobody reads or writes a tensor without bytes, which may have no address: any handle will do.
+   */
   for (int64_t i = 0; i < spec->num_inputs; i++) {
     const int there = is_read_there(pruner_input_on_device(asked, i), asked->inputs[i]);
+    run->inputs[i] = run->module->arena;
+    if (run->input_bytes[i] == 0) continue;
     run->inputs[i] =
         there ? handle_of(asked->inputs[i]) : stage(run, &spec->inputs[i], &staging->inputs[i]);
     if (run->inputs[i] == 0) return 0;
   }
   for (int64_t o = 0; o < spec->num_outputs; o++) {
     const int there = is_read_there(pruner_output_on_device(asked, o), asked->outputs[o]);
+    run->outputs[o] = run->module->arena;
+    if (run->output_bytes[o] == 0) continue;
     run->outputs[o] =
         there ? handle_of(asked->outputs[o]) : stage(run, &spec->outputs[o], &staging->outputs[o]);
     if (run->outputs[o] == 0) return 0;
@@ -259,12 +265,25 @@ static GpuHandle end_recording(const Run* run, int recorded) {
   return pruner_gpu_keep(run->module, kGpuRecording, made);
 }
 
+/* Copies the states, which steps may write in place, aside (`restores` 0) or back: steps that are
+   timed run more than once. */
+static int keep_states(PrunerModule* module, int restores) {
+  const int64_t bytes = pruner_plan.state_bytes;
+  if (bytes == 0) return 1;
+  if (module->saved == 0 && (module->saved = pruner_gpu_allocate(module, bytes)) == 0) return 0;
+  const GpuHandle to = restores ? module->arena : module->saved;
+  const GpuHandle from = restores ? module->saved : module->arena;
+  return the_driver()->copy(module->device, to, from, bytes);
+}
+
 /* The time that each step takes on the device, of a run that follows another one at once: when it
    begins all of it is in the queue, and no step waits for its launch. */
 static int time_run(const Run* run, double* seconds) {
   const GpuDriver* driver = the_driver();
   GpuDevice* device = run->module->device;
-  if (!run_steps(run, 0) || !run_steps(run, 1) || !driver->wait(device)) return 0;
+  if (!keep_states(run->module, 0) || !run_steps(run, 0) || !keep_states(run->module, 1) ||
+      !run_steps(run, 1) || !driver->wait(device))
+    return 0;
   for (int64_t s = 0; s < run->schedule->shapes->num_steps; s++) {
     if (!driver->elapsed(device, s, &seconds[s])) return 0;
   }
@@ -314,6 +333,7 @@ static int time_each(const Run* run, double* seconds) {
   const PlanShapes* shapes = run->schedule->shapes;
   const GpuHandle* kernel = run->schedule->kernels;
   const GpuHandle* args = run->schedule->args;
+  if (!keep_states(run->module, 0)) return 0;
   for (int64_t s = 0; s < shapes->num_steps; s++) {
     const PlanStep* step = &shapes->steps[s];
     GpuHandle* recording = &run->schedule->step_recordings[s];
@@ -325,7 +345,7 @@ static int time_each(const Run* run, double* seconds) {
     kernel += step->num_launches;
     for (int64_t i = 0; i < step->num_launches; i++) args += step->launches[i].num_args;
   }
-  return run_steps(run, 0);
+  return keep_states(run->module, 1) && run_steps(run, 0);
 }
 
 /* Whether all tensors lie on the device, or none. */
@@ -550,7 +570,7 @@ int pruner_gpu_time_kernels(PrunerModule* module, GpuSchedule* schedule, double*
     if (stage(&run, &spec->outputs[o], &staging->outputs[o]) == 0) return 0;
   bind_arguments(&run);
   GpuDevice* device = module->device;
-  return record_kernels(&run) && driver->mark(device, 0) &&
+  return keep_states(module, 0) && record_kernels(&run) && driver->mark(device, 0) &&
          driver->replay(device, schedule->kernel_recording) && driver->mark(device, 1) &&
-         driver->wait(device) && driver->elapsed(device, 0, seconds);
+         keep_states(module, 1) && driver->wait(device) && driver->elapsed(device, 0, seconds);
 }
