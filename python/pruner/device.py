@@ -123,7 +123,13 @@ def _interface_tensor(name: str, value) -> DeviceTensor:
     """Reads `__cuda_array_interface__` of version 2 or 3. Its strides count bytes."""
     facts = value.__cuda_array_interface__
     kind = np.dtype(facts["typestr"])
+    if not kind.isnative:
+        raise ValueError(f"{name} has elements in another byte order ({facts['typestr']})")
+    if facts.get("mask") is not None:
+        raise ValueError(f"{name} has masked elements; say what they are")
     strides = facts.get("strides")
+    if strides is not None and any(stride % kind.itemsize for stride in strides):
+        raise ValueError(f"{name} is not dense: its strides are {strides} bytes, its elements have {kind.itemsize}")
     if strides is not None:
         strides = tuple(stride // kind.itemsize for stride in strides)
     device = getattr(getattr(value, "device", None), "id", -1)
@@ -161,6 +167,12 @@ def _dlpack_tensor(name: str, value, stream: Optional[int]) -> DeviceTensor:
     return DeviceTensor(name, address, shape, dtype, strides, facts.device_id, (value, capsule))
 
 
+def is_read_only(value) -> bool:
+    """Returns whether a tensor on a device says that it may not be written."""
+    facts = getattr(value, "__cuda_array_interface__", None)
+    return facts is not None and bool(facts["data"][1])
+
+
 def empty_like(like: DeviceTensor, shapes: Sequence[Tuple[int, ...]], dtypes: Sequence[str]) -> Optional[List[object]]:
     """Returns new tensors of the library and on the device of `like`; None if the library is
     neither torch nor CuPy."""
@@ -176,7 +188,7 @@ def empty_like(like: DeviceTensor, shapes: Sequence[Tuple[int, ...]], dtypes: Se
 def stream_handle(stream) -> int:
     """Returns the handle of a stream: of torch's or CuPy's streams, of objects with
     `__cuda_stream__`, or of the handle itself. Raises TypeError for anything else."""
-    if isinstance(stream, int):
+    if isinstance(stream, int) and not isinstance(stream, bool):
         return stream
     if hasattr(stream, "__cuda_stream__"):
         found = stream.__cuda_stream__

@@ -7,6 +7,7 @@ import os
 import struct
 import threading
 import time
+import warnings
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -15,6 +16,7 @@ from pruner.device import (
     DeviceTensor,
     device_tensor,
     empty_like,
+    is_read_only,
     keep_until_run,
     lies_on_device,
     stream_handle,
@@ -270,7 +272,7 @@ class Phase:
             input; without either library they are numpy arrays.
         out: a dense, writable array or tensor for each output, with the output's dtype and shape.
             The results are written there. No array of `out` may overlap an input or another array
-            of `out`.
+            of `out`. An input named "out" or "stream" is given by position, or with run().
         stream: the CUDA stream for a run on tensors of the device: torch's, CuPy's, an object with
             `__cuda_stream__`, or a handle. None: torch's or CuPy's current stream. The call returns
             before the run has ended, as calls of torch do; work in the same stream comes after it.
@@ -284,6 +286,9 @@ class Phase:
         arrays. Raises ValueError if a tensor has another shape or dtype, is not dense, or lies
         where the module cannot read it. Raises RuntimeError if the run fails.
         """
+        return self._call(inputs, named, out, stream)
+
+    def _call(self, inputs: Sequence, named: Dict[str, object], out: Optional[Sequence], stream) -> list:
         values = self._arrays(inputs, named, stream)
         if _on_device(values):
             return self._execute_on_device(values, None, out, stream)
@@ -298,7 +303,7 @@ class Phase:
         Raises the same errors as a call.
         """
         names = _names_once([spec.name for spec in self.outputs])
-        return dict(zip(names, self(**inputs)))
+        return dict(zip(names, self._call((), inputs, None, None)))
 
     def profile(self, *inputs, **named) -> List[KernelTime]:
         """Runs the phase once and returns the time of each kernel, in ms, in execution order."""
@@ -354,7 +359,9 @@ class Phase:
             )
         tensor = device_tensor(spec.name, value, stream)
         fits = len(tensor.shape) == len(spec.shape) if any_shape else tensor.shape == spec.shape
-        if not fits or tensor.dtype not in (dtype, spec.dtype.name):
+        # Types that numpy does not know come as so many bytes.
+        names = (dtype, spec.dtype.name, "" if dtype in np.sctypeDict else f"void{8 * spec.dtype.itemsize}")
+        if not fits or tensor.dtype not in names:
             raise ValueError(f"expected {spec}, found {tensor}")
         if not tensor.dense:
             raise ValueError(f"{spec.name} is not dense: its strides are {tensor.strides}")
@@ -394,6 +401,8 @@ class Phase:
         if len(out) != len(specs):
             raise TypeError(f"out has {len(out)} arrays for {len(specs)} outputs")
         for spec, each in zip(specs, out):
+            if lies_on_device(each) and self._module.kind == _CUDA:
+                raise ValueError(f"out: {spec.name} lies on a CUDA device and the inputs in the CPU's memory")
             if not isinstance(each, np.ndarray) and not hasattr(each, "__dlpack__"):
                 found = type(each).__name__
                 raise TypeError(f"out: {spec.name} is a {found}, which cannot be written to; give an array or a tensor")
@@ -456,6 +465,8 @@ class Phase:
                 for spec, dtype, value in zip(specs, self._output_types, made)
             ]
             for spec, value, tensor in zip(specs, made, outputs):
+                if is_read_only(value):
+                    raise ValueError(f"out: {spec.name} cannot be written to")
                 if hasattr(value, "data_ptr") and tensor.address != value.data_ptr():
                     raise ValueError(f"out: expected {spec}, dense and writable; found another layout")
             results, places, there = list(made), [tensor.address for tensor in outputs], b"\1" * len(specs)
@@ -557,9 +568,18 @@ Pool = Tuple[Callable[[int], int], Callable[[int], None]]
 
 def _options(threads: int, device: int, pool: Optional[Pool]) -> _Options:
     options = _Options(size=ctypes.sizeof(_Options), threads=threads, device=device)
-    if pool is not None:
-        options.allocate = _ALLOCATE(lambda _, bytes: pool[0](bytes))
-        options.release = _RELEASE(lambda _, address: pool[1](address))
+    if pool is None:
+        return options
+
+    def allocate(_, size: int) -> int:
+        try:
+            return pool[0](size) or 0
+        except Exception as error:  # C knows no exceptions: the module says that there is no memory
+            warnings.warn(f"the pool of a module has failed: {error}", RuntimeWarning, stacklevel=2)
+            return 0
+
+    options.allocate = _ALLOCATE(allocate)
+    options.release = _RELEASE(lambda _, address: pool[1](address))
     return options
 
 
@@ -852,6 +872,8 @@ _IN_MEMORY = (1, 3, 11)
 def _check_memory(name: str, value) -> None:
     """Raises ValueError if a tensor lies on another device than the CPU, has another layout than
     dense, or has masked elements."""
+    if not hasattr(value, "is_cuda") and hasattr(value, "__cuda_array_interface__"):
+        raise ValueError(f"{name} lies on a CUDA device; the module takes tensors in the CPU's memory")
     device, layout = getattr(value, "device", None), getattr(value, "layout", None)
     if getattr(device, "type", "cpu") != "cpu":  # a torch tensor on another device
         raise ValueError(f"{name} is on the device {device}; a module takes tensors in the CPU's memory: x.cpu()")

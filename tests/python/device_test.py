@@ -52,14 +52,15 @@ class Memory:
 class Interface(Memory):
     """Has `__cuda_array_interface__`, like CuPy's and numba's arrays."""
 
-    strides, stream, shape = None, None, None
+    strides, stream, shape, mask, read_only = None, None, None, None, False
 
     @property
     def __cuda_array_interface__(self):
         return {
             "shape": self.shape or self.like.shape,
             "typestr": self.like.dtype.str,
-            "data": (self.address, False),
+            "data": (self.address, self.read_only),
+            "mask": self.mask,
             "strides": self.strides,
             "stream": self.stream,
             "version": 3,
@@ -190,6 +191,13 @@ class OnDevice(unittest.TestCase):
         del module
         self.assertEqual(given_back, [each.address for each in taken])
 
+    def test_a_pool_without_memory_gives_no_module(self):
+        def allocate(count):
+            raise MemoryError("nothing is left")
+
+        with self.assertWarnsRegex(RuntimeWarning, "nothing is left"), self.assertRaisesRegex(OSError, "pool has no"):
+            pruner.Module(self.path, pool=(allocate, self.fail))
+
     def test_says_what_does_not_fit(self):
         module = pruner.Module(self.path)
         a, b = Interface(self.a), Interface(self.b)
@@ -204,6 +212,25 @@ class OnDevice(unittest.TestCase):
         gaps.strides = (4, 64)
         with self.assertRaisesRegex(ValueError, "not dense"):
             module(a, gaps)
+        gaps.strides = (97, 4)
+        with self.assertRaisesRegex(ValueError, "not dense"):
+            module(a, gaps)
+        with self.assertRaisesRegex(ValueError, "another byte order"):
+            module(a, Interface(self.b.astype(">f4")))
+        masked = Interface(self.b)
+        masked.mask = a
+        with self.assertRaisesRegex(ValueError, "masked elements"):
+            module(a, masked)
+        constant = Interface(self.c)
+        constant.read_only = True
+        with self.assertRaisesRegex(ValueError, "cannot be written to"):
+            module(a, Interface(self.b), out=[constant])
+        with self.assertRaisesRegex(ValueError, "lies on a CUDA device and the inputs in the CPU's memory"):
+            module(self.a, self.b, out=[Interface(self.c)])
+        with self.assertRaisesRegex(TypeError, "not a bool"):
+            module(a, Interface(self.b), stream=True)
+        with self.assertRaisesRegex(ValueError, "lies on a CUDA device"):
+            pruner.compile(op=MATMUL)(Interface(self.a), self.b)
         other = Packed(self.b)
         other.where = (2, 1)
         with self.assertRaisesRegex(ValueError, "is on cuda:1; the module runs on cuda:0"):
