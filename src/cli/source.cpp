@@ -205,7 +205,9 @@ Result<Unit> add_ranges(const std::vector<Symbol>& symbols,
                         const HintedPartitionAt& at,
                         const Target& target,
                         Source& source) {
-  Result<NetworkRanges> network = partition_over(symbols, at);
+  const PartitionAt alone = [at](const SymbolValues& values) { return at(values, nullptr); };
+  Result<NetworkRanges> network =
+      target.is_gpu() ? partition_each(symbols, alone) : partition_over(symbols, at);
   if (!network.ok()) return Error("--dim: ", network.error().message());
   std::vector<Phase> tuned;
   for (const SymbolValues& shape : tuned_shapes(symbols)) {

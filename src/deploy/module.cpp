@@ -456,7 +456,10 @@ static Result<Artifact> add_phase(const Phase& phase,
   if (formulas.size() == 0) return Artifact{};
   made.num_formulas = formulas.size();
   const std::string number = plan.phases.size() == 1 ? "" : std::to_string(plan.phases.size() - 1);
-  TRY_ASSIGN(Artifact code, compile(formulas.program(), target, "pruner_formulas" + number));
+  // Formulas run on the host of a GPU, which may be any CPU of the instruction set.
+  const char* const any = target.isa == Isa::kX86 ? "llvm -mcpu=x86-64" : "llvm";
+  TRY_ASSIGN(const Target host, target.is_gpu() ? parse_target(any, 1) : target);
+  TRY_ASSIGN(Artifact code, compile(formulas.program(), host, "pruner_formulas" + number));
   made.formulas = code.symbol;
   return code;
 }
@@ -557,8 +560,10 @@ static Result<Unit> check_buildable(std::span<const Phase> phases,
                  backend_name(target.backend));
   if (target.backend == Backend::kOpenCl && !states.all.empty())
     return Error("states are for CPUs and CUDA; the target is ", backend_name(target.backend));
-  if (phases[0].ranges != nullptr && target.is_gpu())
-    return Error("modules of several shapes are for CPUs only; the target is ",
+  const NetworkRanges* const ranges = phases[0].ranges.get();
+  if (target.is_gpu() && ranges != nullptr &&
+      !std::ranges::all_of(ranges->ranges, &PartitionRange::is_one_shape))
+    return Error("a kernel for GPUs is for one shape; the target is ",
                  backend_name(target.backend));
   const bool varies =
       std::ranges::any_of(phases, [](const Phase& phase) { return phase.ranges != nullptr; });

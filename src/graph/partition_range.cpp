@@ -448,6 +448,22 @@ class Ranges {
     return shapes_that_matter();
   }
 
+  Result<std::vector<PartitionRange>> run_each() {
+    std::vector<std::vector<int64_t>> extents = extents_that_matter();
+    if (box_of(symbols_).num_shapes() <= kMostApart) {
+      for (size_t s = 0; s < symbols_.size(); ++s) {
+        extents[s].clear();
+        for (int64_t n = symbols_[s].max; n >= symbols_[s].min; --n) extents[s].push_back(n);
+      }
+    }
+    const std::vector<SymbolValues> chosen = shapes_of(extents);
+    if (!chosen.empty() && std::ssize(chosen) <= kMostApart) return ranges_at(chosen);
+    return Error("a kernel for GPUs is for one shape, and a module has kernels for at most ",
+                 kMostApart,
+                 " shapes; say at which it is to run, as --dim ",
+                 example());
+  }
+
  private:
   /// Covers the box with one range, or a part of the box with one and then the rest, by symbols.
   Result<Unit> cover(const SymbolBox& box) {
@@ -624,35 +640,45 @@ class Ranges {
   }
 
   Result<std::vector<PartitionRange>> shapes_that_matter() {
-    std::vector<SymbolValues> chosen = {{}};
-    for (const Symbol& symbol : symbols_) {
-      std::vector<int64_t> extents = symbol.matters;
-      if (symbol.min == symbol.max) extents = {symbol.min};
-      std::vector<SymbolValues> longer;
-      for (const SymbolValues& values : chosen) {
-        for (const int64_t extent : std::views::reverse(extents)) {
-          longer.push_back(values);
-          longer.back().push_back(extent);
-        }
-      }
-      chosen = std::move(longer);
-    }
+    const std::vector<SymbolValues> chosen = shapes_of(extents_that_matter());
     if (chosen.empty() || chosen.size() > kMostRanges) {
       return Error("the network has another structure at more than ",
                    kMostRanges,
                    " of its shapes (",
                    difference_,
                    "); say at which it is to run, as --dim ",
-                   symbols_[0].name,
-                   "=",
-                   symbols_[0].min,
-                   "..",
-                   symbols_[0].max,
-                   "@",
-                   symbols_[0].min,
-                   ",",
-                   symbols_[0].max);
+                   example());
     }
+    return ranges_at(chosen);
+  }
+
+  /// Returns the extents of each symbol that matter, the greatest first.
+  std::vector<std::vector<int64_t>> extents_that_matter() const {
+    std::vector<std::vector<int64_t>> extents;
+    for (const Symbol& symbol : symbols_) {
+      extents.emplace_back(symbol.matters.rbegin(), symbol.matters.rend());
+      if (symbol.min == symbol.max) extents.back() = {symbol.min};
+    }
+    return extents;
+  }
+
+  /// Returns all shapes of these extents of the symbols.
+  static std::vector<SymbolValues> shapes_of(const std::vector<std::vector<int64_t>>& extents) {
+    std::vector<SymbolValues> shapes = {{}};
+    for (const std::vector<int64_t>& of_symbol : extents) {
+      std::vector<SymbolValues> longer;
+      for (const SymbolValues& values : shapes) {
+        for (const int64_t extent : of_symbol) {
+          longer.push_back(values);
+          longer.back().push_back(extent);
+        }
+      }
+      shapes = std::move(longer);
+    }
+    return shapes;
+  }
+
+  Result<std::vector<PartitionRange>> ranges_at(const std::vector<SymbolValues>& chosen) {
     ranges_.clear();
     for (const SymbolValues& values : chosen) {
       TRY_ASSIGN(const Partition* at, shapes_.at(values));
@@ -660,6 +686,12 @@ class Ranges {
       ranges_.push_back(std::move(range));
     }
     return std::move(ranges_);
+  }
+
+  /// Returns a range of the first symbol with extents that matter, as --dim takes it.
+  std::string example() const {
+    const Symbol& first = symbols_[0];
+    return fmt::format("{0}={1}..{2}@{1},{2}", first.name, first.min, first.max);
   }
 
   std::span<const Symbol> symbols_;
@@ -763,6 +795,15 @@ Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols,
     if (!more || attempt == kMostAttempts) return *first;
     hints = std::make_shared<const RangeHints>(*std::move(more));
   }
+}
+
+Result<NetworkRanges> partition_each(const std::vector<Symbol>& symbols, const PartitionAt& at) {
+  Ranges ranges(symbols, at);
+  NetworkRanges network{symbols, {}};
+  TRY_ASSIGN(network.ranges, ranges.run_each());
+  TRY_ASSIGN(network.input_shapes, ranges.input_shapes());
+  network.at = at;
+  return network;
 }
 
 }  // namespace pruner
