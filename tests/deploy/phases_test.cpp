@@ -180,7 +180,7 @@ TEST(States, StayFromRunToRun) {
   module->reset();
   for (const Tensor& state : module->read_states()) EXPECT_EQ(state.get(0), 0);
   EXPECT_ERROR(build_module(main.partition, *parse_target("opencl", 0), nullptr, {}, path),
-               "states and several phases are for CPUs only; the target is opencl");
+               "states are for CPUs and CUDA; the target is opencl");
 }
 
 }  // namespace

@@ -413,7 +413,7 @@ TEST_F(RangeModules, SayWhichShapeDoesNotFit) {
   EXPECT_ERROR(module.run(flat), "expected input_ids int64 3x9, found input_ids int64 4");
 }
 
-TEST_F(RangeModules, AreOfOnePhaseOnCpus) {
+TEST_F(RangeModules, AreOfOnePhaseAndOfOneShapeOnGpus) {
   const auto of =
       phase({{"seq", 2, 9, {}}}, [](const SymbolValues& v) { return encoder(1, v[0]); });
   ASSERT_TRUE(of.ok());
@@ -421,7 +421,7 @@ TEST_F(RangeModules, AreOfOnePhaseOnCpus) {
   EXPECT_ERROR(build_module(two, target_, nullptr, {}, folder_.path("two.so")), "has one phase");
   const Result<Target> gpu = parse_target("opencl", 0);
   EXPECT_ERROR(build_module(std::span(&*of, 1), *gpu, nullptr, {}, folder_.path("gpu.so")),
-               "several shapes are for CPUs only");
+               "a kernel for GPUs is for one shape");
 }
 
 }  // namespace
