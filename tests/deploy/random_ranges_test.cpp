@@ -6,6 +6,7 @@
 // - PRUNER_CHAINS=N checks N models (20 without it).
 // - PRUNER_SEED=S is the seed of the first model (1 without it); the others follow it.
 // - PRUNER_REFUSED=1 prints the models that are refused.
+// - PRUNER_CHAIN_TARGET=opencl checks modules for that GPU target, each over a few shapes.
 // - PRUNER_CHAIN_FILE=FILE gets the shortest model of the last failure, as ONNX.
 #include <gtest/gtest.h>
 
@@ -60,12 +61,28 @@ Result<ModuleSummary> compile(const RandomChain& chain,
     graph.hints = hints;
     return partition(graph, target);
   };
-  TRY_ASSIGN(NetworkRanges network, partition_over(chain.symbols, at));
+  const PartitionAt alone = [&](const SymbolValues& values) { return at(values, nullptr); };
+  TRY_ASSIGN(
+      NetworkRanges network,
+      target.is_gpu() ? partition_each(chain.symbols, alone) : partition_over(chain.symbols, at));
   Partition greatest = network.ranges.front().largest;
   const Phase phase{
       "main", std::move(greatest), std::make_shared<const NetworkRanges>(std::move(network))};
   return build_module(
       std::span(&phase, 1), target, nullptr, {.jobs = 1, .work_dir = folder_of_files()}, path);
+}
+
+/// Returns the target of the modules.
+Target chain_target() {
+  const char* const text = std::getenv("PRUNER_CHAIN_TARGET");
+  return text == nullptr ? host_target(2) : *parse_target(text, 0);
+}
+
+/// Returns the model over a few shapes if a kernel of the target is for one shape.
+RandomChain few_shapes(RandomChain chain, const Target& target) {
+  if (!target.is_gpu()) return chain;
+  for (Symbol& symbol : chain.symbols) symbol.max = std::min(symbol.max, symbol.min + 2);
+  return chain;
 }
 
 /// Returns what is wrong with the module at one shape; empty: nothing.
@@ -157,7 +174,7 @@ Finding finding(ChildProcess& child) {
 class RandomRanges : public testing::Test {
  protected:
   std::unique_ptr<ChildProcess> start(const RandomChain& chain) const {
-    return std::make_unique<ChildProcess>([&] { check(chain, target_); });
+    return std::make_unique<ChildProcess>([&] { check(few_shapes(chain, target_), target_); });
   }
 
   /// The shortest model that still fails.
@@ -184,7 +201,7 @@ class RandomRanges : public testing::Test {
                   << chain.text << what;
   }
 
-  const Target target_ = host_target(2);
+  const Target target_ = chain_target();
 };
 
 TEST_F(RandomRanges, ComputeWhatTheInterpreterDoesAtEveryShape) {
