@@ -41,6 +41,15 @@ if(PRUNER_PEERS_PYTHON AND PRUNER_LLVM AND TARGET pruner)
   set_tests_properties(onnx_suite PROPERTIES LABELS slow TIMEOUT 1800)
 endif()
 
+# Random models over ranges of shapes run on the fake CUDA driver, too.
+if(TARGET deploy_test_codegen AND PRUNER_FAKES)
+  add_test(NAME random_ranges_cuda
+           COMMAND ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${PRUNER_FAKES} PRUNER_CHAINS=40
+                   XDG_CACHE_HOME=${PRUNER_FAKES}/cache "PRUNER_CHAIN_TARGET=cuda --arch=sm_80"
+                   $<TARGET_FILE:deploy_test_codegen> --gtest_filter=RandomRanges*)
+  set_tests_properties(random_ranges_cuda PROPERTIES LABELS slow TIMEOUT 300)
+endif()
+
 # Two tests run the steps of bench/gpu_check.sh, on this machine's OpenCL device and on the fake
 # CUDA driver. With the fake driver, operators and networks also have float16 and int8 products on
 # tensor cores.
