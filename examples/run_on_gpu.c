@@ -23,17 +23,9 @@ static void check_run(int32_t failed) {
   exit(1);
 }
 
-static size_t bytes_of(const PrunerTensorSpec* spec) {
-#define BYTES(abi, cpp, text, kind, bits, fraction, onnx, numpy) ((bits) + 7) / 8,
-  static const size_t kBytes[] = {PRUNER_DTYPES(BYTES)};
-  size_t bytes = kBytes[spec->dtype];
-  for (int32_t d = 0; d < spec->rank; d++) bytes *= (size_t)spec->shape[d];
-  return bytes;
-}
-
 /* Memory of the GPU that holds zeros. */
 static void* zeros(const PrunerTensorSpec* spec) {
-  const size_t bytes = bytes_of(spec);
+  const size_t bytes = (size_t)pruner_spec_bytes(spec);
   CUdeviceptr address = 0;
   void* host = calloc(bytes, 1);
   CHECK(cuMemAlloc(&address, bytes));
@@ -45,7 +37,7 @@ static void* zeros(const PrunerTensorSpec* spec) {
 
 static void print_outputs(const char* way, const PrunerPhase* phase, void* const* outputs) {
   for (int64_t o = 0; o < phase->num_outputs; o++) {
-    const size_t bytes = bytes_of(&phase->outputs[o]);
+    const size_t bytes = (size_t)pruner_spec_bytes(&phase->outputs[o]);
     float* host = malloc(bytes < sizeof(float) ? sizeof(float) : bytes);
     CHECK(cuMemcpyDtoHAsync(host, (CUdeviceptr)outputs[o], bytes, NULL));
     CHECK(cuStreamSynchronize(NULL));

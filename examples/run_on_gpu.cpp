@@ -22,18 +22,10 @@ void check(CUresult status, const char* call) {
 }
 #define CHECK(call) check(call, #call)
 
-size_t bytes_of(const PrunerTensorSpec& spec) {
-#define BYTES(abi, cpp, text, kind, bits, fraction, onnx, numpy) ((bits) + 7) / 8,
-  static const size_t kBytes[] = {PRUNER_DTYPES(BYTES)};
-  size_t bytes = kBytes[spec.dtype];
-  for (int32_t d = 0; d < spec.rank; ++d) bytes *= static_cast<size_t>(spec.shape[d]);
-  return bytes;
-}
-
 // Owns memory of the GPU for one tensor.
 class DeviceTensor {
  public:
-  explicit DeviceTensor(const PrunerTensorSpec& spec) : bytes_(bytes_of(spec)) {
+  explicit DeviceTensor(const PrunerTensorSpec& spec) : bytes_(static_cast<size_t>(pruner_spec_bytes(&spec))) {
     CHECK(cuMemAlloc(&address_, bytes_));
     const std::vector<char> zeros(bytes_);
     CHECK(cuMemcpyHtoDAsync(address_, zeros.data(), bytes_, nullptr));

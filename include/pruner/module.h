@@ -20,6 +20,21 @@ typedef struct {
   const int64_t* shape;
 } PrunerTensorSpec;
 
+/* Returns the bytes of an element of a tensor. */
+static inline int64_t pruner_element_bytes(PrunerDType dtype) {
+#define PRUNER_BYTES(abi, cpp, text, kind, bits, fraction, onnx, numpy) ((bits) + 7) / 8,
+  static const int64_t kBytes[] = {PRUNER_DTYPES(PRUNER_BYTES)};
+#undef PRUNER_BYTES
+  return kBytes[dtype];
+}
+
+/* Returns the bytes of a dense tensor that has the dims of its spec. */
+static inline int64_t pruner_spec_bytes(const PrunerTensorSpec* spec) {
+  int64_t bytes = pruner_element_bytes(spec->dtype);
+  for (int32_t d = 0; d < spec->rank; d++) bytes *= spec->shape[d];
+  return bytes;
+}
+
 /* A kernel and what one call of it has to do at least. */
 typedef struct {
   const char* name;

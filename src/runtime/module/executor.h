@@ -5,13 +5,23 @@
 
 #include "runtime/module/plan.h"
 
+/* RunTensor says where the caller has a tensor of a run. */
+typedef struct {
+  const PrunerTensorSpec* spec;
+  void* data; /* an input is only read */
+  int64_t bytes;
+  int on_device; /* 0: in the host's memory */
+} RunTensor;
+
 /* One run. `values` are plan_number()'s, NULL if there are no symbols; they stay as they are until
-   the next run begins. Of `asked` the extents and the phase's number are not read. */
+   the next run begins. Of `asked` the extents and the phase's number are not read. `tensors` are
+   the inputs, then the outputs; a stage of a pipeline, which CPUs alone run, has NULL. */
 typedef struct {
   const PlanPhase* phase;
   const PlanShapes* shapes;
   const int64_t* values;
   const PrunerRun* asked;
+  const RunTensor* tensors;
 } PlanRun;
 
 /* The functions of pruner/module.h that the executors do differently. A function that returns an
@@ -35,12 +45,6 @@ typedef struct PlanExecutor {
 } PlanExecutor;
 
 extern const PlanExecutor pruner_cpu_executor, pruner_gpu_executor;
-
-/* Returns the bytes of a dense tensor. `*dims` are plan_number()s of its dims, which the function
-   goes past; NULL: the dims are those of the spec. */
-int64_t pruner_tensor_bytes(const PrunerTensorSpec* spec,
-                            const int64_t** dims,
-                            const int64_t* values);
 
 /* Seconds of a clock that only goes on. */
 double pruner_now(void);

@@ -94,22 +94,23 @@ typedef struct GpuDriver {
   GpuHandle (*end_recording)(GpuDevice* device);
   int (*replay)(GpuDevice* device, GpuHandle recording);
 
-  /* The calls below are for tensors that the caller has on the device. Only CUDA has them: its
-     handles of memory are addresses, pinned memory is the device's to write, and all that opened a
-     device share its memory and its programs. NULL elsewhere, as is_cuda is 0. */
-  int is_cuda;
-  /* Copies on the device, in the queue. */
-  int (*copy)(GpuDevice* device, GpuHandle to, GpuHandle from, int64_t bytes);
+  /* Waits for what the caller's streams still hold of this instance. */
+  int (*wait_for_streams)(GpuDevice* device);
   /* Whether a tensor lies where it is said to lie, on the device or in the host's memory; `name` is
      the tensor's, for the error. */
   int (*check_address)(GpuDevice* device, GpuHandle address, int on_device, const char* name);
+
+  /* The calls below are for tensors and streams that the caller has on the device. Only CUDA has
+     them: its handles of memory are addresses, pinned memory is the device's to write, and all that
+     opened a device share its memory and its programs. NULL elsewhere, as is_cuda is 0. */
+  int is_cuda;
+  /* Copies on the device, in the queue. */
+  int (*copy)(GpuDevice* device, GpuHandle to, GpuHandle from, int64_t bytes);
   /* Makes a stream of the caller's the queue, until leave_stream() makes the device's own one the
      queue again. What the instance has left in another stream comes before. `captured` says whether
      the stream records a graph of the caller's; then nothing is waited for. */
   int (*enter_stream)(GpuDevice* device, void* stream, int* captured);
   int (*leave_stream)(GpuDevice* device, int captured);
-  /* Waits for what the caller's streams still hold of this instance. */
-  int (*wait_for_streams)(GpuDevice* device);
 } GpuDriver;
 
 extern const GpuDriver pruner_cuda_driver, pruner_opencl_driver;

@@ -35,22 +35,19 @@ GpuHandle pruner_gpu_allocate(PrunerModule* module, int64_t bytes) {
 }
 
 /* Returns the largest thread block, shared memory and number of marks that any schedule needs. */
-static GpuNeeds count_needs(void) {
-  GpuNeeds needs = {pruner_plan.gpu_arch, 0, 0, 0};
-  for (int64_t p = 0; p < pruner_plan.num_phases; p++) {
-    for (int64_t i = 0; i < pruner_plan.phases[p].num_shapes; i++) {
-      const PlanShapes* shapes = &pruner_plan.phases[p].shapes[i];
-      needs.marks = max(needs.marks, shapes->num_steps + 1);
-      for (int64_t s = 0; s < shapes->num_steps; s++) {
-        for (int64_t l = 0; l < shapes->steps[s].num_launches; l++) {
-          const PlanLaunch* launch = &shapes->steps[s].launches[l];
-          needs.threads = max(needs.threads, launch->threads);
-          needs.shared_bytes = max(needs.shared_bytes, launch->shared_bytes);
-        }
+static GpuNeeds count_needs(const PrunerModule* module) {
+  GpuNeeds needs = {pruner_plan.gpu_arch, 0, 0, 2};
+  for (int64_t i = 0; i < module->num_schedules; i++) {
+    const PlanShapes* shapes = module->schedules[i].shapes;
+    needs.marks = max(needs.marks, shapes->num_steps + 1);
+    for (int64_t s = 0; s < shapes->num_steps; s++) {
+      for (int64_t l = 0; l < shapes->steps[s].num_launches; l++) {
+        const PlanLaunch* launch = &shapes->steps[s].launches[l];
+        needs.threads = max(needs.threads, launch->threads);
+        needs.shared_bytes = max(needs.shared_bytes, launch->shared_bytes);
       }
     }
   }
-  needs.marks = max(needs.marks, 2);
   return needs;
 }
 
@@ -124,12 +121,11 @@ static void give_back_shared(GpuDevice* device, GpuShared* shared) {
   pthread_mutex_unlock(&shared_by_all.lock);
 }
 
-static int64_t count_words(void) {
+static int64_t count_words(const PrunerModule* module) {
   int64_t words = 0;
-  for (int64_t p = 0; p < pruner_plan.num_phases; p++)
-    for (int64_t i = 0; i < pruner_plan.phases[p].num_shapes; i++)
-      for (int64_t s = 0; s < pruner_plan.phases[p].shapes[i].num_steps; s++)
-        words += pruner_plan.phases[p].shapes[i].steps[s].num_indices;
+  for (int64_t i = 0; i < module->num_schedules; i++)
+    for (int64_t s = 0; s < module->schedules[i].shapes->num_steps; s++)
+      words += module->schedules[i].shapes->steps[s].num_indices;
   return words;
 }
 
@@ -173,50 +169,44 @@ static int make_arena(PrunerModule* module) {
          driver->wait(module->device);
 }
 
-static int make_staging(GpuStaging* staging, const PrunerPhase* spec) {
-  /* One more of each, as calloc() of 0 may give NULL. */
-  const size_t inputs = (size_t)spec->num_inputs + 1, outputs = (size_t)spec->num_outputs + 1;
-  staging->inputs = calloc(inputs, sizeof *staging->inputs);
-  staging->outputs = calloc(outputs, sizeof *staging->outputs);
-  staging->pinned_inputs = calloc(inputs, sizeof *staging->pinned_inputs);
-  staging->pinned_outputs = calloc(outputs, sizeof *staging->pinned_outputs);
-  return staging->inputs != NULL && staging->outputs != NULL && staging->pinned_inputs != NULL &&
-         staging->pinned_outputs != NULL;
-}
-
-/* Tables of the host's, by the plan alone. */
+/* Makes the tables of the host's, by the plan alone; the schedules get their phase and shapes. */
 static int make_tables(PrunerModule* module) {
-  const size_t values = (size_t)max(pruner_plan.num_values, 1);
-  int64_t key = 1;
+  /* One more of each, as calloc() of 0 may give NULL. */
+  int64_t most_key = 1;
   for (int64_t p = 0; p < pruner_plan.num_phases; p++) {
     const PlanPhase* phase = &pruner_plan.phases[p];
     module->num_schedules += phase->num_shapes;
-    key = max(key, phase->num_symbols + phase->spec.num_inputs + phase->spec.num_outputs + 1);
+    most_key = max(most_key, phase->num_symbols + pruner_num_tensors(phase) + 1);
   }
-  module->num_words = count_words();
+  const size_t values = (size_t)max(pruner_plan.num_values, 1);
   module->schedules = calloc((size_t)module->num_schedules + 1, sizeof *module->schedules);
   module->staging = calloc((size_t)pruner_plan.num_phases + 1, sizeof *module->staging);
   module->values = malloc(values * sizeof *module->values);
-  module->key = malloc((size_t)key * sizeof *module->key);
+  module->key = malloc((size_t)most_key * sizeof *module->key);
   if (module->schedules == NULL || module->staging == NULL || module->values == NULL ||
       module->key == NULL)
     return pruner_fail("out of memory");
   memset(module->values, -1, values * sizeof *module->values);
-  for (int64_t p = 0; p < pruner_plan.num_phases; p++)
-    if (!make_staging(&module->staging[p], &pruner_plan.phases[p].spec))
-      return pruner_fail("out of memory");
+  GpuSchedule* schedule = module->schedules;
+  for (int64_t p = 0; p < pruner_plan.num_phases; p++) {
+    const PlanPhase* phase = &pruner_plan.phases[p];
+    const size_t tensors = (size_t)pruner_num_tensors(phase) + 1;
+    GpuStaging* staging = &module->staging[p];
+    staging->places = calloc(tensors, sizeof *staging->places);
+    staging->pinned = calloc(tensors, sizeof *staging->pinned);
+    if (staging->places == NULL || staging->pinned == NULL) return pruner_fail("out of memory");
+    for (int64_t i = 0; i < phase->num_shapes; i++, schedule++) {
+      schedule->phase = phase;
+      schedule->shapes = &phase->shapes[i];
+    }
+  }
+  module->num_words = count_words(module);
   return 1;
 }
 
 static int make_schedules(PrunerModule* module) {
-  GpuSchedule* schedule = module->schedules;
-  for (int64_t p = 0; p < pruner_plan.num_phases; p++) {
-    for (int64_t i = 0; i < pruner_plan.phases[p].num_shapes; i++, schedule++) {
-      schedule->phase = &pruner_plan.phases[p];
-      schedule->shapes = &schedule->phase->shapes[i];
-      if (!pruner_gpu_make_schedule(module, schedule)) return 0;
-    }
-  }
+  for (int64_t i = 0; i < module->num_schedules; i++)
+    if (!pruner_gpu_make_schedule(module, &module->schedules[i])) return 0;
   return 1;
 }
 
@@ -224,7 +214,7 @@ static void release_all(PrunerModule* module) {
   const GpuDriver* driver = pruner_plan.driver;
   /* Work in streams of the caller's may still use what is released here. */
   pruner_hold_failure(1);
-  if (driver->is_cuda) driver->wait_for_streams(module->device);
+  driver->wait_for_streams(module->device);
   pruner_hold_failure(0);
   for (int64_t s = 0; module->schedules != NULL && s < module->num_schedules; s++)
     pruner_gpu_forget_recordings(module, &module->schedules[s]);
@@ -252,10 +242,8 @@ static void destroy(PrunerModule* module) {
   for (int64_t s = 0; module->schedules != NULL && s < module->num_schedules; s++)
     pruner_gpu_free_schedule(&module->schedules[s]);
   for (int64_t p = 0; module->staging != NULL && p < pruner_plan.num_phases; p++) {
-    free(module->staging[p].inputs);
-    free(module->staging[p].outputs);
-    free(module->staging[p].pinned_inputs);
-    free(module->staging[p].pinned_outputs);
+    free(module->staging[p].places);
+    free(module->staging[p].pinned);
   }
   if (!driver->is_cuda) free((void*)module->read);
   free(module->schedules);
@@ -268,10 +256,10 @@ static void destroy(PrunerModule* module) {
 
 static int prepare(PrunerModule* module) {
   const GpuDriver* driver = pruner_plan.driver;
-  const GpuNeeds needs = count_needs();
   if (module->options.allocate != NULL && !driver->is_cuda)
     return pruner_fail("a pool of the caller's is for modules for CUDA");
   if (!make_tables(module)) return 0;
+  const GpuNeeds needs = count_needs(module);
   if ((module->device = driver->open(module->options.device, &needs)) == NULL) return 0;
   if (!driver->enter(module->device)) return 0;
   module->shared = take_shared(module->device, module->options.device);
@@ -301,40 +289,31 @@ static int32_t threads_of(const PrunerModule* module) {
 static int32_t device_of(const PrunerModule* module) { return module->options.device; }
 
 /* Checks indices that the caller has in the host's memory, before the run begins. */
-static int check_inputs(PrunerModule* module, const PlanRun* run) {
-  const GpuDriver* driver = pruner_plan.driver;
+static int check_inputs(const PlanRun* run) {
   for (int64_t s = 0; s < run->shapes->num_steps; s++) {
     const PlanStep* step = &run->shapes->steps[s];
     for (int64_t i = 0; i < step->num_indices; i++) {
       const PlanAddress* at = &step->indices[i].range.at;
-      if (at->place != kPlanInput || pruner_input_on_device(run->asked, at->where)) continue;
-      const void* data = run->asked->inputs[at->where];
-      const GpuHandle address = (GpuHandle)(uintptr_t)data;
-      const char* const name = step->indices[i].name;
-      if (driver->is_cuda && !driver->check_address(module->device, address, 0, name)) return 0;
+      if (at->place != kPlanInput || run->tensors[at->where].on_device) continue;
+      const void* data = run->tensors[at->where].data;
       if (!pruner_check_indices(step, &step->indices[i], run->values, data)) return 0;
     }
   }
   return 1;
 }
 
-/* The words are in the order of the plan: phases, shapes, steps, indices. */
-static void describe_word(int64_t word, int64_t index) {
-  for (int64_t p = 0; p < pruner_plan.num_phases; p++) {
-    for (int64_t i = 0; i < pruner_plan.phases[p].num_shapes; i++) {
-      const PlanShapes* shapes = &pruner_plan.phases[p].shapes[i];
-      for (int64_t s = 0; s < shapes->num_steps; s++) {
-        const PlanStep* step = &shapes->steps[s];
-        if (word >= step->num_indices) {
-          word -= step->num_indices;
-          continue;
-        }
-        pruner_fail("%s: \"%s\" holds the index %lld, which is out of range",
-                    step->spec.name,
-                    step->indices[word].name,
-                    (long long)index);
-        return;
-      }
+/* The words are in the order of the schedules, their steps, and the indices of these. */
+static void describe_word(const PrunerModule* module, int64_t word, int64_t index) {
+  for (int64_t i = 0; i < module->num_schedules; i++) {
+    const PlanShapes* shapes = module->schedules[i].shapes;
+    for (int64_t s = 0; s < shapes->num_steps; word -= shapes->steps[s++].num_indices) {
+      const PlanStep* step = &shapes->steps[s];
+      if (word >= step->num_indices) continue;
+      pruner_fail("%s: \"%s\" holds the index %lld, which is out of range",
+                  step->spec.name,
+                  step->indices[word].name,
+                  (long long)index);
+      return;
     }
   }
 }
@@ -353,7 +332,7 @@ static int check_words(PrunerModule* module) {
   for (int64_t w = 0; w < module->num_words; w++) {
     volatile int64_t* word = &module->read[w * kPlanGpuAlignment / (int64_t)sizeof *module->read];
     if (*word == 0) continue;
-    if (right) describe_word(w, *word);
+    if (right) describe_word(module, w, *word);
     *word = right = 0;
   }
   if (!right && !driver->is_cuda) {
@@ -369,14 +348,6 @@ static GpuSchedule* schedule_of(PrunerModule* module, const PlanRun* run) {
   GpuSchedule* schedule = module->schedules;
   while (schedule->shapes != run->shapes) schedule++;
   return schedule;
-}
-
-static int has_host_tensors(const PlanRun* run) {
-  for (int64_t i = 0; i < run->phase->spec.num_inputs; i++)
-    if (!pruner_input_on_device(run->asked, i)) return 1;
-  for (int64_t o = 0; o < run->phase->spec.num_outputs; o++)
-    if (!pruner_output_on_device(run->asked, o)) return 1;
-  return 0;
 }
 
 /* Waits also after a failure: what is in the queue may still touch the caller's tensors. */
@@ -400,7 +371,7 @@ static int check_earlier(PrunerModule* module) {
 /* In the instance's own queue a run has ended when its call returns. */
 static int run_here(PrunerModule* module, const PlanRun* run) {
   const GpuDriver* driver = pruner_plan.driver;
-  if (driver->is_cuda && !driver->wait_for_streams(module->device)) return 0;
+  if (!driver->wait_for_streams(module->device)) return 0;
   if (!check_earlier(module)) return 0;
   const int given = pruner_gpu_enqueue(module, schedule_of(module, run), run, 0);
   return wait_for_run(module, run, given);
@@ -408,7 +379,7 @@ static int run_here(PrunerModule* module, const PlanRun* run) {
 
 static int run_in_stream(PrunerModule* module, const PlanRun* run) {
   const GpuDriver* driver = pruner_plan.driver;
-  const int on_host = has_host_tensors(run);
+  const int on_host = !pruner_gpu_all_lie(run, 1);
   const int waits =
       on_host || run->asked->seconds != NULL || (run->asked->flags & PRUNER_RUN_WAIT) != 0;
   int captured = 0;
@@ -432,7 +403,8 @@ static int32_t run_plan(PrunerModule* module, const PlanRun* run) {
   const GpuDriver* driver = pruner_plan.driver;
   if (!driver->enter(module->device)) return 1;
   const int in_stream = (run->asked->flags & PRUNER_RUN_STREAM) != 0;
-  const int done = check_inputs(module, run) && check_earlier(module) &&
+  const int done = pruner_gpu_check_addresses(module, run, 0) && check_inputs(run) &&
+                   check_earlier(module) &&
                    (in_stream ? run_in_stream(module, run) : run_here(module, run));
   driver->leave(module->device);
   return done ? 0 : 1;
@@ -441,8 +413,8 @@ static int32_t run_plan(PrunerModule* module, const PlanRun* run) {
 static int32_t wait_for_runs(PrunerModule* module) {
   const GpuDriver* driver = pruner_plan.driver;
   if (!driver->enter(module->device)) return 1;
-  const int done = (!driver->is_cuda || driver->wait_for_streams(module->device)) &&
-                   driver->wait(module->device) && check_words(module);
+  const int done = driver->wait_for_streams(module->device) && driver->wait(module->device) &&
+                   check_words(module);
   driver->leave(module->device);
   return done ? 0 : 1;
 }
@@ -452,7 +424,7 @@ static int move_arena(
     PrunerModule* module, int64_t offset, void* to, const void* from, int64_t bytes) {
   const GpuDriver* driver = pruner_plan.driver;
   GpuDevice* device = module->device;
-  if (driver->is_cuda && !driver->wait_for_streams(device)) return 0;
+  if (!driver->wait_for_streams(device)) return 0;
   const GpuHandle at = driver->view(device, module->arena, offset, max(bytes, 1));
   if (at == 0) return 0;
   int moved = 0;

@@ -37,13 +37,12 @@ typedef struct {
   GpuRecording recordings[kMostRecordings];
 } GpuSchedule;
 
-/* GpuStaging has an instance's own places for the tensors of a phase. Each is made when it is first
-   needed: for a tensor in the host's memory, and for one whose address kernels cannot read. */
+/* GpuStaging has an instance's own places for the tensors of a phase, inputs before outputs. Each
+   is made when it is first needed: for a tensor in the host's memory, and for one whose address
+   kernels cannot read. */
 typedef struct {
-  GpuHandle* inputs; /* on the device */
-  GpuHandle* outputs;
-  void** pinned_inputs; /* in the host's memory, where a recorded copy has its other side */
-  void** pinned_outputs;
+  GpuHandle* places; /* on the device */
+  void** pinned;     /* in the host's memory, where a recorded copy has its other side */
 } GpuStaging;
 
 /* A handle of the driver's to be released. */
@@ -108,12 +107,13 @@ void pruner_gpu_take_outputs(PrunerModule* module, const PlanRun* run);
 /* Seconds of all kernels of a schedule, on the instance's own places of tensors. */
 int pruner_gpu_time_kernels(PrunerModule* module, GpuSchedule* schedule, double* seconds);
 
-/* Whether the phase's tensor lies on the device. */
-static inline int pruner_input_on_device(const PrunerRun* run, int64_t input) {
-  return run->inputs_on_device != NULL && run->inputs_on_device[input];
+static inline int64_t pruner_num_tensors(const PlanPhase* phase) {
+  return phase->spec.num_inputs + phase->spec.num_outputs;
 }
-static inline int pruner_output_on_device(const PrunerRun* run, int64_t output) {
-  return run->outputs_on_device != NULL && run->outputs_on_device[output];
-}
+/* Whether all tensors of a run lie on the device, or none if `on_device` is 0. */
+int pruner_gpu_all_lie(const PlanRun* run, int on_device);
+/* Whether the driver finds the tensors of one place there, on the device or in the host's memory.
+ */
+int pruner_gpu_check_addresses(PrunerModule* module, const PlanRun* run, int on_device);
 
 #endif /* PRUNER_RUNTIME_MODULE_GPU_INSTANCE_H_ */

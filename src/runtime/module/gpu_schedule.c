@@ -35,7 +35,7 @@ static int is_fixed(const PlanAddress* at) {
   return at->place == kPlanArena || at->place == kPlanWeight || at->place == kPlanFailures;
 }
 
-static int count_launches(const GpuSchedule* schedule, int64_t* args) {
+static int64_t count_launches(const GpuSchedule* schedule, int64_t* args) {
   int64_t launches = 0;
   *args = 0;
   for (int64_t s = 0; s < schedule->shapes->num_steps; s++) {
@@ -43,7 +43,7 @@ static int count_launches(const GpuSchedule* schedule, int64_t* args) {
     launches += step->num_launches;
     for (int64_t i = 0; i < step->num_launches; i++) *args += step->launches[i].num_args;
   }
-  return (int)launches;
+  return launches;
 }
 
 static int make_launches(PrunerModule* module, GpuSchedule* schedule) {
@@ -86,7 +86,7 @@ static int make_copies(PrunerModule* module, GpuSchedule* schedule) {
 
 int pruner_gpu_make_schedule(PrunerModule* module, GpuSchedule* schedule) {
   const PlanShapes* shapes = schedule->shapes;
-  const int launches = count_launches(schedule, &schedule->num_args);
+  const int64_t launches = count_launches(schedule, &schedule->num_args);
   /* One more of each, as calloc() of 0 may give NULL. */
   schedule->kernels = calloc((size_t)launches + 1, sizeof *schedule->kernels);
   schedule->args = calloc((size_t)schedule->num_args + 1, sizeof *schedule->args);
@@ -111,29 +111,28 @@ void pruner_gpu_free_schedule(GpuSchedule* schedule) {
   for (int i = 0; i < kMostRecordings; i++) free(schedule->recordings[i].key);
 }
 
-/* The run of a schedule, with the bytes of its tensors and where kernels find them. */
+/* The run of a schedule. `tensors` and `places`, where kernels find them, have inputs before
+ * outputs.
+ */
 typedef struct {
   PrunerModule* module;
   GpuSchedule* schedule;
-  const PrunerRun* asked;
+  const RunTensor* tensors;
   const int64_t* values;
   int captured;
-  GpuHandle* inputs;
-  GpuHandle* outputs;
-  int64_t* input_bytes;
-  int64_t* output_bytes;
+  GpuHandle* places;
 } Run;
 
 static GpuHandle handle_of(const void* data) { return (GpuHandle)(uintptr_t)data; }
 
 /* Whether kernels take a tensor where the caller has it. */
-static int is_read_there(int on_device, const void* data) {
-  return on_device && data != NULL && handle_of(data) % kTensorAlignment == 0;
+static int is_read_there(const RunTensor* tensor) {
+  return tensor->on_device && tensor->data != NULL &&
+         handle_of(tensor->data) % kTensorAlignment == 0;
 }
 
 /* The instance's own place for a tensor of a phase, as large as the greatest shape's. */
 static GpuHandle stage(const Run* run, const PrunerTensorSpec* spec, GpuHandle* place) {
-  const int64_t* greatest = NULL;
   if (*place != 0) return *place;
   if (run->captured) {
     return (GpuHandle)pruner_fail(
@@ -142,33 +141,32 @@ static GpuHandle stage(const Run* run, const PrunerTensorSpec* spec, GpuHandle* 
         spec->name,
         (int)kTensorAlignment);
   }
-  *place = pruner_gpu_allocate(run->module, pruner_tensor_bytes(spec, &greatest, NULL));
+  *place = pruner_gpu_allocate(run->module, pruner_spec_bytes(spec));
   return *place;
 }
 
 static int find_places(Run* run) {
-  const PrunerPhase* spec = &run->schedule->phase->spec;
-  GpuStaging* staging = staging_of(run->module, run->schedule->phase);
-  const PrunerRun* asked = run->asked;
-  /* Nobody reads or writes a tensor without bytes, which may have no address: any handle will do.
-   */
-  for (int64_t i = 0; i < spec->num_inputs; i++) {
-    const int there = is_read_there(pruner_input_on_device(asked, i), asked->inputs[i]);
-    run->inputs[i] = run->module->arena;
-    if (run->input_bytes[i] == 0) continue;
-    run->inputs[i] =
-        there ? handle_of(asked->inputs[i]) : stage(run, &spec->inputs[i], &staging->inputs[i]);
-    if (run->inputs[i] == 0) return 0;
-  }
-  for (int64_t o = 0; o < spec->num_outputs; o++) {
-    const int there = is_read_there(pruner_output_on_device(asked, o), asked->outputs[o]);
-    run->outputs[o] = run->module->arena;
-    if (run->output_bytes[o] == 0) continue;
-    run->outputs[o] =
-        there ? handle_of(asked->outputs[o]) : stage(run, &spec->outputs[o], &staging->outputs[o]);
-    if (run->outputs[o] == 0) return 0;
+  const PlanPhase* phase = run->schedule->phase;
+  GpuHandle* staged = staging_of(run->module, phase)->places;
+  for (int64_t t = 0; t < pruner_num_tensors(phase); t++) {
+    const RunTensor* tensor = &run->tensors[t];
+    if (tensor->bytes == 0) {
+      /* Nobody reads or writes it, and it may have no address: any handle will do. */
+      run->places[t] = run->module->arena;
+    } else if (is_read_there(tensor)) {
+      run->places[t] = handle_of(tensor->data);
+    } else {
+      run->places[t] = stage(run, tensor->spec, &staged[t]);
+    }
+    if (run->places[t] == 0) return 0;
   }
   return 1;
+}
+
+/* The place of an address that is a tensor of the caller's. */
+static GpuHandle place_of(const Run* run, const PlanAddress* at) {
+  const int64_t first = at->place == kPlanInput ? 0 : run->schedule->phase->spec.num_inputs;
+  return run->places[first + at->where];
 }
 
 /* Arguments that are numbers are given by their value, which a driver's handle has room for. */
@@ -176,9 +174,11 @@ static void bind_arguments(const Run* run) {
   GpuSchedule* schedule = run->schedule;
   for (int64_t a = 0; a < schedule->num_args; a++) {
     const PlanAddress* at = schedule->arg_at[a];
-    if (at->place == kPlanInput) schedule->args[a] = run->inputs[at->where];
-    if (at->place == kPlanOutput) schedule->args[a] = run->outputs[at->where];
-    if (at->place == kPlanNumbers) schedule->args[a] = (GpuHandle)run->values[at->where];
+    if (at->place == kPlanNumbers) {
+      schedule->args[a] = (GpuHandle)run->values[at->where];
+    } else if (!is_fixed(at)) {
+      schedule->args[a] = place_of(run, at);
+    }
   }
 }
 
@@ -186,12 +186,11 @@ static int move_inputs(const Run* run) {
   const GpuDriver* driver = the_driver();
   GpuDevice* device = run->module->device;
   for (int64_t i = 0; i < run->schedule->phase->spec.num_inputs; i++) {
-    const int64_t bytes = run->input_bytes[i];
-    const void* from = run->asked->inputs[i];
-    if (bytes == 0 || run->inputs[i] == handle_of(from)) continue;
-    const int moved = pruner_input_on_device(run->asked, i)
-                          ? driver->copy(device, run->inputs[i], handle_of(from), bytes)
-                          : driver->write(device, run->inputs[i], from, bytes);
+    const RunTensor* from = &run->tensors[i];
+    const GpuHandle to = run->places[i];
+    if (from->bytes == 0 || to == handle_of(from->data)) continue;
+    const int moved = from->on_device ? driver->copy(device, to, handle_of(from->data), from->bytes)
+                                      : driver->write(device, to, from->data, from->bytes);
     if (!moved) return 0;
   }
   return 1;
@@ -199,26 +198,24 @@ static int move_inputs(const Run* run) {
 
 static GpuHandle source_of(const Run* run, int64_t copy) {
   const PlanAddress* from = &run->schedule->shapes->copies[copy].from;
-  if (from->place == kPlanInput) return run->inputs[from->where];
-  if (from->place == kPlanOutput) return run->outputs[from->where];
-  return run->schedule->copies[copy].from;
+  return is_fixed(from) ? run->schedule->copies[copy].from : place_of(run, from);
 }
 
 /* Copies an output from memory of the device to where the caller has it. */
-static int give_output(const Run* run, int64_t output, GpuHandle from, int64_t bytes) {
+static int give_output(const Run* run, int64_t output, GpuHandle from) {
   const GpuDriver* driver = the_driver();
-  void* to = run->asked->outputs[output];
-  if (bytes == 0 || from == handle_of(to)) return 1;
-  if (!pruner_output_on_device(run->asked, output))
-    return driver->read(run->module->device, to, from, bytes);
-  return driver->copy(run->module->device, handle_of(to), from, bytes);
+  const RunTensor* to = &run->tensors[run->schedule->phase->spec.num_inputs + output];
+  if (to->bytes == 0 || from == handle_of(to->data)) return 1;
+  if (!to->on_device) return driver->read(run->module->device, to->data, from, to->bytes);
+  return driver->copy(run->module->device, handle_of(to->data), from, to->bytes);
 }
 
 static int move_outputs(const Run* run) {
   const PlanShapes* shapes = run->schedule->shapes;
-  for (int64_t o = 0; o < run->schedule->phase->spec.num_outputs; o++) {
+  const PrunerPhase* spec = &run->schedule->phase->spec;
+  for (int64_t o = 0; o < spec->num_outputs; o++) {
     if (run->schedule->is_copied[o]) continue;
-    if (!give_output(run, o, run->outputs[o], run->output_bytes[o])) return 0;
+    if (!give_output(run, o, run->places[spec->num_inputs + o])) return 0;
   }
   for (int64_t c = 0; c < shapes->num_copies; c++) {
     const PlanCopy* copy = &shapes->copies[c];
@@ -226,7 +223,7 @@ static int move_outputs(const Run* run) {
     if (bytes == 0) continue;
     const GpuHandle from = source_of(run, c), to = run->schedule->copies[c].to;
     const int moved = copy->to.place == kPlanOutput
-                          ? give_output(run, copy->to.where, from, bytes)
+                          ? give_output(run, copy->to.where, from)
                           : the_driver()->copy(run->module->device, to, from, bytes);
     if (!moved) return 0;
   }
@@ -348,13 +345,9 @@ static int time_each(const Run* run, double* seconds) {
   return keep_states(run->module, 1) && run_steps(run, 0);
 }
 
-/* Whether all tensors lie on the device, or none. */
-static int all_lie(const PlanRun* run, int on_device) {
-  const PrunerPhase* spec = &run->phase->spec;
-  for (int64_t i = 0; i < spec->num_inputs; i++)
-    if (pruner_input_on_device(run->asked, i) != on_device) return 0;
-  for (int64_t o = 0; o < spec->num_outputs; o++)
-    if (pruner_output_on_device(run->asked, o) != on_device) return 0;
+int pruner_gpu_all_lie(const PlanRun* run, int on_device) {
+  for (int64_t t = 0; t < pruner_num_tensors(run->phase); t++)
+    if (run->tensors[t].on_device != on_device) return 0;
   return 1;
 }
 
@@ -375,14 +368,11 @@ static int run_each(const Run* run, double* seconds, int on_host) {
 /* A key says all that a recording has in it: the extents and the addresses. The host's tensors go
    through pinned memory, whose address is always the same. */
 static int64_t make_key(const PlanRun* run, int64_t* key, int on_host) {
-  const PrunerPhase* spec = &run->phase->spec;
   int64_t count = 0;
   for (int64_t s = 0; s < run->phase->num_symbols; s++) key[count++] = run->values[s];
   key[count++] = on_host;
-  for (int64_t i = 0; i < spec->num_inputs; i++)
-    key[count++] = on_host ? 0 : (int64_t)(uintptr_t)run->asked->inputs[i];
-  for (int64_t o = 0; o < spec->num_outputs; o++)
-    key[count++] = on_host ? 0 : (int64_t)(uintptr_t)run->asked->outputs[o];
+  for (int64_t t = 0; t < pruner_num_tensors(run->phase); t++)
+    key[count++] = on_host ? 0 : (int64_t)(uintptr_t)run->tensors[t].data;
   return count;
 }
 
@@ -413,137 +403,98 @@ static GpuRecording* find_recording(PrunerModule* module,
   return oldest;
 }
 
-/* Pinned memory in place of each of the host's tensors, for all of a run. */
-static int pin_all(PrunerModule* module,
-                   const PrunerTensorSpec* specs,
-                   int64_t count,
-                   void** pinned) {
-  for (int64_t i = 0; i < count; i++) {
-    const int64_t* greatest = NULL;
-    if (pinned[i] != NULL) continue;
-    const int64_t bytes = pruner_tensor_bytes(&specs[i], &greatest, NULL);
-    void* memory = the_driver()->pin(module->device, bytes > 0 ? bytes : 1);
-    if (pruner_gpu_keep(module, kGpuPinned, handle_of(memory)) == 0) return 0;
-    pinned[i] = memory;
+/* Writes the tensors of a run to `pinned`, with pinned memory in the place of the host's. */
+static int pin_all(const Run* run, RunTensor* pinned) {
+  void** memory = staging_of(run->module, run->schedule->phase)->pinned;
+  for (int64_t t = 0; t < pruner_num_tensors(run->schedule->phase); t++) {
+    pinned[t] = run->tensors[t];
+    if (memory[t] == NULL) {
+      const int64_t bytes = pruner_spec_bytes(pinned[t].spec);
+      void* made = the_driver()->pin(run->module->device, bytes > 0 ? bytes : 1);
+      if (pruner_gpu_keep(run->module, kGpuPinned, handle_of(made)) == 0) return 0;
+      memory[t] = made;
+    }
+    pinned[t].data = memory[t];
   }
   return 1;
 }
 
-/* Records `run`, with the tensors of `recorded` in place of the caller's. */
-static int record_run(Run* run, const PrunerRun* recorded, GpuRecording* entry) {
-  Run copy = *run;
-  copy.asked = recorded;
-  bind_arguments(&copy);
+/* Records `run`, with `tensors` in place of the caller's. */
+static int record_run(const Run* run, const RunTensor* tensors, GpuRecording* entry) {
+  Run recorded = *run;
+  recorded.tensors = tensors;
+  bind_arguments(&recorded);
   if (!the_driver()->begin_recording(run->module->device)) return 0;
-  const int given = move_inputs(&copy) && run_steps(&copy, 0) && move_outputs(&copy);
+  const int given = move_inputs(&recorded) && run_steps(&recorded, 0) && move_outputs(&recorded);
   entry->recording = pruner_end_recording(the_driver(), run->module->device, given);
   return entry->recording != 0;
 }
 
-static int replay_on_host(Run* run, GpuRecording* entry) {
-  const PrunerPhase* spec = &run->schedule->phase->spec;
-  GpuStaging* staging = staging_of(run->module, run->schedule->phase);
-  PrunerRun pinned = *run->asked;
-  pinned.inputs = (const void* const*)staging->pinned_inputs;
-  pinned.outputs = staging->pinned_outputs;
-  if (!pin_all(run->module, spec->inputs, spec->num_inputs, staging->pinned_inputs) ||
-      !pin_all(run->module, spec->outputs, spec->num_outputs, staging->pinned_outputs))
-    return 0;
-  if (entry->recording == 0 && !record_run(run, &pinned, entry)) return 0;
-  for (int64_t i = 0; i < spec->num_inputs; i++)
-    memcpy(staging->pinned_inputs[i], run->asked->inputs[i], (size_t)run->input_bytes[i]);
+static int replay_on_host(const Run* run, GpuRecording* entry) {
+  const PlanPhase* phase = run->schedule->phase;
+  RunTensor pinned[pruner_num_tensors(phase) + 1];
+  if (!pin_all(run, pinned)) return 0;
+  if (entry->recording == 0 && !record_run(run, pinned, entry)) return 0;
+  for (int64_t i = 0; i < phase->spec.num_inputs; i++)
+    memcpy(pinned[i].data, run->tensors[i].data, (size_t)pinned[i].bytes);
   run->module->is_pinned = 1;
   return the_driver()->replay(run->module->device, entry->recording);
 }
 
 void pruner_gpu_take_outputs(PrunerModule* module, const PlanRun* run) {
-  const PrunerPhase* spec = &run->phase->spec;
-  const int64_t* dims = run->shapes->output_dims;
   if (!module->is_pinned) return;
-  void* const* pinned = staging_of(module, run->phase)->pinned_outputs;
-  for (int64_t o = 0; o < spec->num_outputs; o++) {
-    const int64_t bytes = pruner_tensor_bytes(&spec->outputs[o], &dims, run->values);
-    memcpy(run->asked->outputs[o], pinned[o], (size_t)bytes);
-  }
+  void* const* pinned = staging_of(module, run->phase)->pinned;
+  for (int64_t t = run->phase->spec.num_inputs; t < pruner_num_tensors(run->phase); t++)
+    memcpy(run->tensors[t].data, pinned[t], (size_t)run->tensors[t].bytes);
 }
 
-static int replay_on_device(Run* run, GpuRecording* entry) {
-  if (entry->recording == 0 && !record_run(run, run->asked, entry)) return 0;
+static int replay_on_device(const Run* run, GpuRecording* entry) {
+  if (entry->recording == 0 && !record_run(run, run->tensors, entry)) return 0;
   return the_driver()->replay(run->module->device, entry->recording);
 }
 
-/* Whether the tensors of one place lie there, on the device or in the host's memory. */
-static int check_addresses(const Run* run, int on_device) {
-  const PrunerPhase* spec = &run->schedule->phase->spec;
-  const GpuDriver* driver = the_driver();
-  GpuDevice* device = run->module->device;
-  const PrunerRun* asked = run->asked;
-  for (int64_t i = 0; i < spec->num_inputs; i++) {
-    if (run->input_bytes[i] == 0 || pruner_input_on_device(asked, i) != on_device) continue;
-    const GpuHandle address = handle_of(asked->inputs[i]);
-    if (!driver->check_address(device, address, on_device, spec->inputs[i].name)) return 0;
-  }
-  for (int64_t o = 0; o < spec->num_outputs; o++) {
-    if (run->output_bytes[o] == 0 || pruner_output_on_device(asked, o) != on_device) continue;
-    const GpuHandle address = handle_of(asked->outputs[o]);
-    if (!driver->check_address(device, address, on_device, spec->outputs[o].name)) return 0;
+int pruner_gpu_check_addresses(PrunerModule* module, const PlanRun* run, int on_device) {
+  for (int64_t t = 0; t < pruner_num_tensors(run->phase); t++) {
+    const RunTensor* tensor = &run->tensors[t];
+    if (tensor->bytes == 0 || tensor->on_device != on_device) continue;
+    if (!the_driver()->check_address(
+            module->device, handle_of(tensor->data), on_device, tensor->spec->name))
+      return 0;
   }
   return 1;
 }
 
 /* A run that was not seen yet, or that no recording is for, launches each kernel. */
-static int run_anew(Run* run, int on_host) {
-  if (the_driver()->is_cuda && !check_addresses(run, 1)) return 0;
-  return find_places(run) && run_each(run, run->asked->seconds, on_host);
-}
-
-static int run_planned(Run* run, const PlanRun* planned) {
-  PrunerModule* module = run->module;
-  const int on_host = all_lie(planned, 0);
-  /* The key of a recording has no addresses of the host. */
-  if (the_driver()->is_cuda && !check_addresses(run, 0)) return 0;
-  const int recordable = the_driver()->begin_recording != NULL && !run->captured &&
-                         planned->asked->seconds == NULL && (on_host || all_lie(planned, 1));
-  if (!recordable) return run_anew(run, on_host);
-  const int64_t count = make_key(planned, module->key, on_host);
-  GpuRecording* entry = find_recording(module, run->schedule, module->key, count);
-  const int seen = entry->key != NULL;
-  if (seen) entry->last_used = ++module->num_runs;
-  if (seen && entry->recording == 0 && !find_places(run)) return 0;
-  if (seen) return on_host ? replay_on_host(run, entry) : replay_on_device(run, entry);
-  if (!run_anew(run, on_host)) return 0;
-  const size_t bytes = (size_t)count * sizeof *entry->key;
-  entry->key = malloc(bytes);
-  if (entry->key == NULL) return pruner_fail("out of memory");
-  memcpy(entry->key, module->key, bytes);
-  entry->last_used = ++module->num_runs;
-  return 1;
+static int run_anew(Run* run, const PlanRun* planned, int on_host) {
+  return pruner_gpu_check_addresses(run->module, planned, 1) && find_places(run) &&
+         run_each(run, planned->asked->seconds, on_host);
 }
 
 int pruner_gpu_enqueue(PrunerModule* module,
                        GpuSchedule* schedule,
                        const PlanRun* planned,
                        int captured) {
-  const PrunerPhase* spec = &planned->phase->spec;
-  const int64_t* input_dims = planned->phase->input_dims;
-  const int64_t* output_dims = planned->shapes->output_dims;
-  GpuHandle inputs[spec->num_inputs + 1], outputs[spec->num_outputs + 1];
-  int64_t input_bytes[spec->num_inputs + 1], output_bytes[spec->num_outputs + 1];
-  for (int64_t i = 0; i < spec->num_inputs; i++)
-    input_bytes[i] = pruner_tensor_bytes(&spec->inputs[i], &input_dims, planned->values);
-  for (int64_t o = 0; o < spec->num_outputs; o++)
-    output_bytes[o] = pruner_tensor_bytes(&spec->outputs[o], &output_dims, planned->values);
+  GpuHandle places[pruner_num_tensors(planned->phase) + 1];
+  Run run = {module, schedule, planned->tensors, planned->values, captured, places};
+  const int on_host = pruner_gpu_all_lie(planned, 0);
+  const int recordable = the_driver()->begin_recording != NULL && !captured &&
+                         planned->asked->seconds == NULL &&
+                         (on_host || pruner_gpu_all_lie(planned, 1));
   module->is_pinned = 0;
-  Run run = {module,
-             schedule,
-             planned->asked,
-             planned->values,
-             captured,
-             inputs,
-             outputs,
-             input_bytes,
-             output_bytes};
-  return run_planned(&run, planned);
+  if (!recordable) return run_anew(&run, planned, on_host);
+  const int64_t count = make_key(planned, module->key, on_host);
+  GpuRecording* entry = find_recording(module, schedule, module->key, count);
+  const int seen = entry->key != NULL;
+  if (seen) entry->last_used = ++module->num_runs;
+  if (seen && entry->recording == 0 && !find_places(&run)) return 0;
+  if (seen) return on_host ? replay_on_host(&run, entry) : replay_on_device(&run, entry);
+  if (!run_anew(&run, planned, on_host)) return 0;
+  const size_t bytes = (size_t)count * sizeof *entry->key;
+  entry->key = malloc(bytes);
+  if (entry->key == NULL) return pruner_fail("out of memory");
+  memcpy(entry->key, module->key, bytes);
+  entry->last_used = ++module->num_runs;
+  return 1;
 }
 
 static int record_kernels(const Run* run) {
@@ -559,15 +510,12 @@ static int record_kernels(const Run* run) {
 int pruner_gpu_time_kernels(PrunerModule* module, GpuSchedule* schedule, double* seconds) {
   const GpuDriver* driver = the_driver();
   const PrunerPhase* spec = &schedule->phase->spec;
-  GpuStaging* staging = staging_of(module, schedule->phase);
-  const Run run = {.module = module,
-                   .schedule = schedule,
-                   .inputs = staging->inputs,
-                   .outputs = staging->outputs};
+  GpuHandle* staged = staging_of(module, schedule->phase)->places;
+  const Run run = {.module = module, .schedule = schedule, .places = staged};
   for (int64_t i = 0; i < spec->num_inputs; i++)
-    if (stage(&run, &spec->inputs[i], &staging->inputs[i]) == 0) return 0;
+    if (stage(&run, &spec->inputs[i], &staged[i]) == 0) return 0;
   for (int64_t o = 0; o < spec->num_outputs; o++)
-    if (stage(&run, &spec->outputs[o], &staging->outputs[o]) == 0) return 0;
+    if (stage(&run, &spec->outputs[o], &staged[spec->num_inputs + o]) == 0) return 0;
   bind_arguments(&run);
   GpuDevice* device = module->device;
   return keep_states(module, 0) && record_kernels(&run) && driver->mark(device, 0) &&

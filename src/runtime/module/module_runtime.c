@@ -286,85 +286,74 @@ static int64_t* values_at(PrunerModule* module, const PlanPhase* phase, const in
   return values;
 }
 
-int64_t pruner_tensor_bytes(const PrunerTensorSpec* spec,
+/* Returns the bytes of a dense tensor. `*dims` are plan_number()s of its dims, which the function
+   goes past; NULL: the dims are those of the spec. */
+static int64_t tensor_bytes(const PrunerTensorSpec* spec,
                             const int64_t** dims,
                             const int64_t* values) {
-#define BYTES(abi, cpp, text, kind, bits, fraction, onnx, numpy) ((bits) + 7) / 8,
-  static const int64_t kBytes[] = {PRUNER_DTYPES(BYTES)};
-#undef BYTES
-  int64_t bytes = kBytes[spec->dtype];
-  for (int32_t d = 0; d < spec->rank; d++)
-    bytes *= *dims == NULL ? spec->shape[d] : plan_number(values, *(*dims)++);
+  if (*dims == NULL) return pruner_spec_bytes(spec);
+  int64_t bytes = pruner_element_bytes(spec->dtype);
+  for (int32_t d = 0; d < spec->rank; d++) bytes *= plan_number(values, *(*dims)++);
   return bytes;
 }
 
-/* A tensor of a run, which begins and ends there. */
-typedef struct {
-  uintptr_t begin, end;
-  int on_device;
-  const char* name;
-} Span;
-
-static int find_span(
-    const PrunerTensorSpec* spec, const void* data, int on_device, int64_t bytes, Span* span) {
-  *span = (Span){(uintptr_t)data, (uintptr_t)data + (uintptr_t)bytes, on_device, spec->name};
-  if (data != NULL || bytes == 0) return 1;
-  return pruner_fail("the address of \"%s\" is NULL", spec->name);
+/* Writes the inputs of a run to `tensors`, then the outputs. */
+static void find_tensors(const PrunerPhase* spec,
+                         const int64_t* input_dims,
+                         const int64_t* output_dims,
+                         const int64_t* values,
+                         const PrunerRun* run,
+                         RunTensor* tensors) {
+  for (int64_t i = 0; i < spec->num_inputs; i++) {
+    const int there = run->inputs_on_device != NULL && run->inputs_on_device[i];
+    const int64_t bytes = tensor_bytes(&spec->inputs[i], &input_dims, values);
+    *tensors++ = (RunTensor){&spec->inputs[i], (void*)run->inputs[i], bytes, there};
+  }
+  for (int64_t o = 0; o < spec->num_outputs; o++) {
+    const int there = run->outputs_on_device != NULL && run->outputs_on_device[o];
+    const int64_t bytes = tensor_bytes(&spec->outputs[o], &output_dims, values);
+    *tensors++ = (RunTensor){&spec->outputs[o], run->outputs[o], bytes, there};
+  }
 }
 
-static int overlap(const Span* a, const Span* b) {
-  const int have_bytes = a->begin < a->end && b->begin < b->end;
-  return have_bytes && a->on_device == b->on_device && a->begin < b->end && b->begin < a->end;
+static int overlap(const RunTensor* a, const RunTensor* b) {
+  const uintptr_t at_a = (uintptr_t)a->data, at_b = (uintptr_t)b->data;
+  return a->bytes > 0 && b->bytes > 0 && a->on_device == b->on_device &&
+         at_a < at_b + (uintptr_t)b->bytes && at_b < at_a + (uintptr_t)a->bytes;
 }
 
 /* An output that overlaps another tensor would be wrong in silence. */
-static int check_spans(const Span* inputs, int64_t num_inputs, const Span* outputs, int64_t count) {
-  for (int64_t o = 0; o < count; o++) {
-    for (int64_t i = 0; i < num_inputs + o; i++) {
-      const Span* other = i < num_inputs ? &inputs[i] : &outputs[i - num_inputs];
-      if (overlap(&outputs[o], other))
+static int check_overlaps(const RunTensor* tensors, int64_t num_inputs, int64_t count) {
+  for (int64_t o = num_inputs; o < count; o++) {
+    for (int64_t t = 0; t < o; t++) {
+      if (overlap(&tensors[o], &tensors[t]))
         return pruner_fail(
             "the output \"%s\" overlaps \"%s\" in memory: it needs memory of its own",
-            outputs[o].name,
-            other->name);
+            tensors[o].spec->name,
+            tensors[t].spec->name);
     }
   }
   return 1;
 }
 
 /* Whether the tensors of a run lie where this module can work on them. */
-static int check_tensors(const PrunerPhase* spec,
-                         const int64_t* input_dims,
-                         const int64_t* output_dims,
-                         const int64_t* values,
-                         const PrunerRun* run) {
-  Span inputs[spec->num_inputs + 1], outputs[spec->num_outputs + 1];
-  for (int64_t i = 0; i < spec->num_inputs; i++) {
-    const int there = run->inputs_on_device != NULL && run->inputs_on_device[i];
-    const int64_t bytes = pruner_tensor_bytes(&spec->inputs[i], &input_dims, values);
-    if (!find_span(&spec->inputs[i], run->inputs[i], there, bytes, &inputs[i])) return 0;
-  }
-  for (int64_t o = 0; o < spec->num_outputs; o++) {
-    const int there = run->outputs_on_device != NULL && run->outputs_on_device[o];
-    const int64_t bytes = pruner_tensor_bytes(&spec->outputs[o], &output_dims, values);
-    if (!find_span(&spec->outputs[o], run->outputs[o], there, bytes, &outputs[o])) return 0;
-  }
-  const Span* device = NULL;
-  for (int64_t i = 0; device == NULL && i < spec->num_inputs; i++)
-    if (inputs[i].on_device) device = &inputs[i];
-  for (int64_t o = 0; device == NULL && o < spec->num_outputs; o++)
-    if (outputs[o].on_device) device = &outputs[o];
+static int check_tensors(const RunTensor* tensors, const PrunerPhase* spec, int32_t flags) {
+  const int64_t count = spec->num_inputs + spec->num_outputs;
   const int32_t kind = pruner_module_device_kind();
-  if (kind != PRUNER_CUDA && device != NULL)
-    return pruner_fail(
-        "\"%s\" is said to lie on a device; a module for %s takes tensors in the "
-        "host's memory",
-        device->name,
-        kind == PRUNER_CPU ? "CPUs" : "OpenCL");
-  if (kind != PRUNER_CUDA && (run->flags & PRUNER_RUN_STREAM))
-    return pruner_fail("a run in a stream is for modules for CUDA; this one is for %s",
-                       kind == PRUNER_CPU ? "CPUs" : "OpenCL");
-  return check_spans(inputs, spec->num_inputs, outputs, spec->num_outputs);
+  const char* const kind_name = kind == PRUNER_CPU ? "CPUs" : "OpenCL";
+  for (int64_t t = 0; t < count; t++)
+    if (tensors[t].data == NULL && tensors[t].bytes > 0)
+      return pruner_fail("the address of \"%s\" is NULL", tensors[t].spec->name);
+  for (int64_t t = 0; t < count; t++)
+    if (kind != PRUNER_CUDA && tensors[t].on_device)
+      return pruner_fail(
+          "\"%s\" is said to lie on a device; a module for %s takes tensors in the "
+          "host's memory",
+          tensors[t].spec->name,
+          kind_name);
+  if (kind != PRUNER_CUDA && (flags & PRUNER_RUN_STREAM))
+    return pruner_fail("a run in a stream is for modules for CUDA; this one is for %s", kind_name);
+  return check_overlaps(tensors, spec->num_inputs, count);
 }
 
 int32_t pruner_module_execute(PrunerModule* module, const PrunerRun* run) {
@@ -373,8 +362,11 @@ int32_t pruner_module_execute(PrunerModule* module, const PrunerRun* run) {
   if (run->flags & ~known) return !pruner_fail("the flags %d of a run are not known", run->flags);
   const PlanPhase* phase = phase_of(run->phase);
   if (phase == NULL) return 1;
+  const PrunerPhase* spec = pruner_module_phase(run->phase);
+  RunTensor tensors[spec->num_inputs + spec->num_outputs + 1];
   if (pruner_plan.pipeline != NULL) {
-    if (!check_tensors(&pruner_plan.pipeline->spec, NULL, NULL, NULL, run)) return 1;
+    find_tensors(spec, NULL, NULL, NULL, run, tensors);
+    if (!check_tensors(tensors, spec, run->flags)) return 1;
     return pruner_run_pipeline(module, run->inputs, run->outputs, run->seconds);
   }
   const int64_t* extents = run->extents;
@@ -383,8 +375,9 @@ int32_t pruner_module_execute(PrunerModule* module, const PrunerRun* run) {
   const PlanShapes* shapes = shapes_at(phase, extents);
   if (shapes == NULL) return 1;
   const int64_t* values = values_at(module, phase, extents);
-  if (!check_tensors(&phase->spec, phase->input_dims, shapes->output_dims, values, run)) return 1;
-  const PlanRun planned = {phase, shapes, values, run};
+  find_tensors(spec, phase->input_dims, shapes->output_dims, values, run, tensors);
+  if (!check_tensors(tensors, spec, run->flags)) return 1;
+  const PlanRun planned = {phase, shapes, values, run, tensors};
   return pruner_plan.executor->run(module, &planned);
 }
 
@@ -415,7 +408,7 @@ int32_t pruner_run_stage(PrunerModule* module, int64_t stage, const PipelineStag
   const PrunerPhase* spec = &phase->spec;
   write_dims(spec->outputs, spec->num_outputs, shapes->output_dims, values, run->output_dims);
   const PrunerRun asked = {.inputs = run->inputs, .outputs = run->outputs, .seconds = seconds};
-  const PlanRun planned = {phase, shapes, values, &asked};
+  const PlanRun planned = {phase, shapes, values, &asked, NULL};
   return pruner_plan.executor->run(module, &planned);
 }
 

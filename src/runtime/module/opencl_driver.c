@@ -401,6 +401,18 @@ static int elapsed(GpuDevice* gpu, int64_t from, double* seconds) {
   return 1;
 }
 
+/* The caller has no streams of OpenCL. */
+static int wait_for_streams(GpuDevice* gpu) {
+  (void)gpu;
+  return 1;
+}
+
+/* No caller's tensors lie on a device of OpenCL, and other memory is the host's. */
+static int check_address(GpuDevice* gpu, GpuHandle address, int on_device, const char* name) {
+  (void)gpu, (void)address, (void)on_device, (void)name;
+  return 1;
+}
+
 /* OpenCL 1.2 has no recordings. */
 const GpuDriver pruner_opencl_driver = {.list = list,
                                         .open = open,
@@ -419,4 +431,6 @@ const GpuDriver pruner_opencl_driver = {.list = list,
                                         .launch = launch,
                                         .wait = wait,
                                         .mark = mark,
-                                        .elapsed = elapsed};
+                                        .elapsed = elapsed,
+                                        .wait_for_streams = wait_for_streams,
+                                        .check_address = check_address};
