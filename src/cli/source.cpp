@@ -205,9 +205,8 @@ Result<Unit> add_ranges(const std::vector<Symbol>& symbols,
                         const HintedPartitionAt& at,
                         const Target& target,
                         Source& source) {
-  const PartitionAt alone = [at](const SymbolValues& values) { return at(values, nullptr); };
   Result<NetworkRanges> network =
-      target.is_gpu() ? partition_each(symbols, alone) : partition_over(symbols, at);
+      target.is_gpu() ? partition_each(symbols, at) : partition_over(symbols, at);
   if (!network.ok()) return Error("--dim: ", network.error().message());
   std::vector<Phase> tuned;
   for (const SymbolValues& shape : tuned_shapes(symbols)) {

@@ -259,8 +259,8 @@ void place_words(ModulePlan& plan) {
             if (arg.at.place == Place::kFailures) arg.at.index = kPlanGpuAlignment * word++;
 }
 
-/// Returns what the plan says of a group's step without its arguments: for profiles, and which code
-/// of a CPU runs at which shapes.
+/// Returns a group's step without its arguments: the facts for profiles, and a CPU's code with the
+/// shapes that the code is for.
 ModulePlan::Step describe_step(const Group& group, const GroupKernels& made, const Target& target) {
   const ModuleKernel& kernel = made.front();
   const bool runs = group.routine != nullptr;

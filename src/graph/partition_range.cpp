@@ -797,12 +797,14 @@ Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols,
   }
 }
 
-Result<NetworkRanges> partition_each(const std::vector<Symbol>& symbols, const PartitionAt& at) {
-  Ranges ranges(symbols, at);
+Result<NetworkRanges> partition_each(const std::vector<Symbol>& symbols,
+                                     const HintedPartitionAt& at) {
+  const PartitionAt alone = [at](const SymbolValues& values) { return at(values, nullptr); };
+  Ranges ranges(symbols, alone);
   NetworkRanges network{symbols, {}};
   TRY_ASSIGN(network.ranges, ranges.run_each());
   TRY_ASSIGN(network.input_shapes, ranges.input_shapes());
-  network.at = at;
+  network.at = alone;
   return network;
 }
 

@@ -58,7 +58,8 @@ inline constexpr size_t kMostRanges = 16;
 /// Returns the network over shapes of the symbols, each of them a range of its own, for targets
 /// whose kernels are for one shape. These are all shapes if there are at most kMostApart, else the
 /// extents that matter. Errors: of an import; too many shapes.
-Result<NetworkRanges> partition_each(const std::vector<Symbol>& symbols, const PartitionAt& at);
+Result<NetworkRanges> partition_each(const std::vector<Symbol>& symbols,
+                                     const HintedPartitionAt& at);
 inline constexpr int64_t kMostApart = 64;
 
 /// The distinct extents of a range's values that are more than a number or a symbol.

@@ -1,6 +1,6 @@
 // The part of a task's space that MetaSchedule's default rules make (Shao et al., NeurIPS 2022;
-// TVM's for x86, Arm and CUDA), its draws and its mutations. contains() is the one place that says
-// which candidates of ours belong to it: docs/inside/search.md has the rules in our words.
+// TVM's for x86, Arm and CUDA), its draws and its mutations. contains() alone says whether a
+// candidate of ours belongs to it: docs/inside/search.md has the rules in our words.
 #pragma once
 
 #include <optional>

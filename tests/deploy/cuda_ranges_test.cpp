@@ -30,7 +30,7 @@ Graph network_at(const SymbolValues& values) {
 class CudaRanges : public testing::Test {
  protected:
   Result<NetworkRanges> ranges(const std::vector<Symbol>& symbols) const {
-    return partition_each(symbols, [this](const SymbolValues& values) {
+    return partition_each(symbols, [this](const SymbolValues& values, const auto& /*hints*/) {
       return partition(network_at(values), target_);
     });
   }

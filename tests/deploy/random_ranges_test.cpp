@@ -61,10 +61,9 @@ Result<ModuleSummary> compile(const RandomChain& chain,
     graph.hints = hints;
     return partition(graph, target);
   };
-  const PartitionAt alone = [&](const SymbolValues& values) { return at(values, nullptr); };
   TRY_ASSIGN(
       NetworkRanges network,
-      target.is_gpu() ? partition_each(chain.symbols, alone) : partition_over(chain.symbols, at));
+      target.is_gpu() ? partition_each(chain.symbols, at) : partition_over(chain.symbols, at));
   Partition greatest = network.ranges.front().largest;
   const Phase phase{
       "main", std::move(greatest), std::make_shared<const NetworkRanges>(std::move(network))};

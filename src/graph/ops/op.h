@@ -88,8 +88,8 @@ struct StageSink {
 using Types = Result<std::vector<TensorType>>;
 
 /// An operator as a function of the module's runtime, for what no compute DAG means (sorting, say):
-/// graph/routines/routines.h. Nothing is fused with it and nothing is tuned. GPUs run only those
-/// that codegen/gpu_routine.h has code for.
+/// graph/routines/routines.h. Nothing is fused with it and nothing is tuned. GPUs run a routine if
+/// codegen/gpu_routine.h has code for it.
 struct Routine {
   std::string_view symbol;  // the function's name in a module
   PrunerKernel function;
