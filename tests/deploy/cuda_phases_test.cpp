@@ -7,6 +7,7 @@
 #include "fakes/fake_cuda.h"
 #include "golden.h"
 #include "graph/networks/network_builder.h"
+#include "graph/small_graph.h"
 #include "network_case.h"
 #include "pruner/module.hpp"
 #include "small_decoder.h"
@@ -14,18 +15,6 @@
 
 namespace pruner {
 namespace {
-
-Phase phase(std::string name, const Graph& graph, const Target& target) {
-  Result<Partition> cut = partition(graph, target);
-  EXPECT_TRUE(cut.ok()) << cut.error().message();
-  return {std::move(name), *std::move(cut)};
-}
-
-Tensor integers(std::vector<int64_t> shape, const std::vector<int64_t>& values) {
-  Tensor tensor(DType::kInt64, std::move(shape));
-  for (size_t i = 0; i < values.size(); ++i) tensor.set_int(static_cast<int64_t>(i), values[i]);
-  return tensor;
-}
 
 // The same words give what a module for CPUs gives, whose decoding has tests of its own.
 TEST(CudaPhases, DecodeAsOnACpu) {

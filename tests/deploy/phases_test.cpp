@@ -6,6 +6,7 @@
 #include "deploy/module.h"
 #include "deploy/verify.h"
 #include "golden.h"
+#include "graph/small_graph.h"
 #include "shell.h"
 #include "small_decoder.h"
 #include "support/temporary_folder.h"
@@ -14,15 +15,7 @@ namespace pruner {
 namespace {
 
 Phase phase(std::string name, const Graph& graph) {
-  Result<Partition> cut = partition(graph, host_target(2));
-  EXPECT_TRUE(cut.ok()) << cut.error().message();
-  return {std::move(name), *std::move(cut)};
-}
-
-Tensor integers(std::vector<int64_t> shape, const std::vector<int64_t>& values) {
-  Tensor tensor(DType::kInt64, std::move(shape));
-  for (size_t i = 0; i < values.size(); ++i) tensor.set_int(static_cast<int64_t>(i), values[i]);
-  return tensor;
+  return phase(std::move(name), graph, host_target(2));
 }
 
 class Phases : public testing::Test {

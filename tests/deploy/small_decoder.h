@@ -1,6 +1,9 @@
-// A decoder of one layer, which keeps keys and values from run to run.
+// A decoder of one layer, which keeps keys and values from run to run, and what its tests make.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include "deploy/module.h"
 #include "graph/networks/networks.h"
 #include "graph/networks/transformer.h"
 
@@ -29,6 +32,13 @@ inline Graph decoder(int64_t rows, int64_t batch = 1, int64_t cached = kCache) {
                        .cache_name = "0"};
   const ValueId y = b.node("Add", {attention(b, "attention", self), x});
   return b.finish({{linear(b, "head", y, kWords), "logits"}});
+}
+
+/// Returns a phase of a network that is cut for a target.
+inline Phase phase(std::string name, const Graph& graph, const Target& target) {
+  Result<Partition> cut = partition(graph, target);
+  EXPECT_TRUE(cut.ok()) << cut.error().message();
+  return {std::move(name), *std::move(cut)};
 }
 
 }  // namespace pruner
