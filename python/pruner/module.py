@@ -175,6 +175,18 @@ _OF_DEVICES = {
 }
 
 
+class _DeviceInputs(NamedTuple):
+    """The inputs of a run, in order, if all of them lie on the module's CUDA device.
+
+    `stream` is the handle of the stream for the run, None for the instance's own stream. `is_given`
+    says whether the caller has named the stream.
+    """
+
+    tensors: List[DeviceTensor]
+    stream: Optional[int]
+    is_given: bool
+
+
 class TensorSpec(NamedTuple):
     """The name, element type and shape of an input, an output or a state of a module. If a
     dimension is a symbol, or if the data decide an extent, the shape has the greatest extent."""
@@ -286,15 +298,10 @@ class Phase:
         arrays. Raises ValueError if a tensor has another shape or dtype, is not dense, or lies
         where the module cannot read it. Raises RuntimeError if the run fails.
         """
-        return self._call(inputs, named, out, stream)
-
-    def _call(self, inputs: Sequence, named: Dict[str, object], out: Optional[Sequence], stream) -> list:
         values = self._arrays(inputs, named, stream)
-        if _on_device(values):
-            return self._execute_on_device(values, None, out, stream)
-        if stream is not None:
+        if stream is not None and not isinstance(values, _DeviceInputs):
             raise ValueError("a stream is for a run on tensors of a CUDA device; the inputs lie in the CPU's memory")
-        return self._execute(values, None, out)
+        return self._run(values, None, out)
 
     def run(self, inputs: Dict[str, object]) -> Dict[str, np.ndarray]:
         """Runs the phase on inputs by name and returns the outputs by name.
@@ -303,7 +310,7 @@ class Phase:
         Raises the same errors as a call.
         """
         names = _names_once([spec.name for spec in self.outputs])
-        return dict(zip(names, self._call((), inputs, None, None)))
+        return dict(zip(names, self._run(self._arrays((), inputs), None)))
 
     def profile(self, *inputs, **named) -> List[KernelTime]:
         """Runs the phase once and returns the time of each kernel, in ms, in execution order."""
@@ -330,8 +337,9 @@ class Phase:
             times.append(time.perf_counter() - start)
         return float(np.median(times[warm_up:])) * 1e3
 
-    def _arrays(self, inputs: Sequence, named: Dict[str, object], stream=None) -> list:
-        """Returns the inputs of a call, in order: arrays of numpy, or all of them DeviceTensors."""
+    def _arrays(
+        self, inputs: Sequence, named: Dict[str, object], stream=None
+    ) -> Union[List[np.ndarray], "_DeviceInputs"]:
         names = [spec.name for spec in self.inputs]
         unknown = [name for name in named if name not in names[len(inputs):]]
         if unknown or len(inputs) + len(named) != len(names):
@@ -342,10 +350,11 @@ class Phase:
         any_shape = bool(self._module.symbols)
         if self._module.kind == _CUDA and any(map(lies_on_device, values)):
             handle = _stream_for(values, stream)
-            return [
+            tensors = [
                 self._device_tensor(spec, dtype, value, handle, any_shape)
                 for spec, dtype, value in zip(self.inputs, self._input_types, values)
             ]
+            return _DeviceInputs(tensors, handle, stream is not None)
         return [_array(spec, value, any_shape) for spec, value in zip(self.inputs, values)]
 
     def _device_tensor(
@@ -369,13 +378,14 @@ class Phase:
             raise ValueError(f"{spec.name} is on cuda:{tensor.device}; the module runs on {self._module.device}")
         return tensor
 
-    def _extents(self, arrays: List[np.ndarray]):
+    def _extents(self, inputs: Union[List[np.ndarray], "_DeviceInputs"]):
         """Returns the extent of each symbol for inputs of these shapes, or None if the module has
         no symbols. Raises ValueError if the shapes do not fit."""
         module = self._module
         if not module.symbols:
             return None
-        dims = [extent for array in arrays for extent in array.shape]
+        tensors = inputs.tensors if isinstance(inputs, _DeviceInputs) else inputs
+        dims = [extent for tensor in tensors for extent in tensor.shape]
         extents = (ctypes.c_int64 * len(module.symbols))()
         if module._extents(self._number, _numbers(dims), extents):
             raise ValueError(module._error().decode())
@@ -434,23 +444,22 @@ class Phase:
             module._check(module._run_shaped(module._instance, self._number, extents, *tensors))
         return self._used(results) if self._staged else results
 
-    def _run(self, arrays: list, seconds) -> list:
-        on_device = _on_device(arrays)
-        return self._execute_on_device(arrays, seconds) if on_device else self._execute(arrays, seconds)
-
-    def _execute_on_device(
-        self, tensors: List[DeviceTensor], seconds, out: Optional[Sequence] = None, stream=None
+    def _run(
+        self, inputs: Union[List[np.ndarray], "_DeviceInputs"], seconds, out: Optional[Sequence] = None
     ) -> list:
-        module = self._module
-        extents = self._extents(tensors)
+        execute = self._execute_on_device if isinstance(inputs, _DeviceInputs) else self._execute
+        return execute(inputs, seconds, out)
+
+    def _execute_on_device(self, inputs: "_DeviceInputs", seconds, out: Optional[Sequence]) -> list:
+        tensors, handle, is_given = inputs
+        extents = self._extents(inputs)
         specs = self._outputs_at(extents)
         if out is not None and len(out) != len(specs):
             raise TypeError(f"out has {len(out)} arrays for {len(specs)} outputs")
-        handle = _stream_for([tensor.value for tensor in tensors], stream)
         flags = 0 if handle is None else _RUN_STREAM
         # Only torch and CuPy order a caller's later work behind the run.
         known = empty_like(tensors[0], [], []) is not None
-        if flags and stream is None and not known:
+        if flags and not is_given and not known:
             flags |= _RUN_WAIT
         made = out
         if out is None:
@@ -472,19 +481,10 @@ class Phase:
             results, places, there = list(made), [tensor.address for tensor in outputs], b"\1" * len(specs)
             if flags:
                 keep_until_run([*tensors, *outputs], handle)
-        run = _Run(
-            size=ctypes.sizeof(_Run),
-            phase=self._number,
-            flags=flags,
-            extents=extents,
-            inputs=_addresses([tensor.address for tensor in tensors]),
-            outputs=_addresses(places),
-            inputs_on_device=b"\1" * len(tensors),
-            outputs_on_device=there,
-            stream=handle,
-            seconds=seconds,
+        addresses = [tensor.address for tensor in tensors]
+        self._module.run_on_device(
+            addresses, places, there, phase=self._number, flags=flags, extents=extents, stream=handle, seconds=seconds
         )
-        module._check(module._execute(module._instance, ctypes.byref(run)))
         return results
 
     def _found_dims(self):
@@ -623,6 +623,21 @@ class _Opened:
     def wait(self) -> None:
         if self._abi() >= _ABI:
             self._check(self._wait(self._instance))
+
+    def run_on_device(
+        self, inputs: Sequence[int], outputs: Sequence[int], outputs_on_device: bytes, **more
+    ) -> None:
+        """Runs the module on inputs at these addresses of its device. `more` has further members of
+        _Run. Raises RuntimeError if the run fails."""
+        run = _Run(
+            size=ctypes.sizeof(_Run),
+            inputs=_addresses(inputs),
+            outputs=_addresses(outputs),
+            inputs_on_device=b"\1" * len(inputs),
+            outputs_on_device=outputs_on_device,
+            **more,
+        )
+        self._check(self._execute(self._instance, ctypes.byref(run)))
 
     def _take(self, functions) -> None:
         for name, (result, arguments) in functions.items():
@@ -796,17 +811,8 @@ class Module:
         """
         opened = self._opened
         if stream is not None:
-            run = _Run(
-                size=ctypes.sizeof(_Run),
-                flags=_RUN_STREAM,
-                extents=_numbers(extents) if self.symbols else None,
-                inputs=_addresses(inputs),
-                outputs=_addresses(outputs),
-                inputs_on_device=b"\1" * len(inputs),
-                outputs_on_device=b"\1" * len(outputs),
-                stream=stream,
-            )
-            opened._check(opened._execute(opened._instance, ctypes.byref(run)))
+            at = _numbers(extents) if self.symbols else None
+            opened.run_on_device(inputs, outputs, b"\1" * len(outputs), flags=_RUN_STREAM, extents=at, stream=stream)
             return
         tensors = (_addresses(inputs), _addresses(outputs), None)
         if self.symbols:
@@ -851,17 +857,10 @@ def _stream_for(values: list, stream) -> Optional[int]:
     handles = {handle for handle in map(stream_of, values) if handle is not None}
     if len(handles) > 1:
         raise ValueError("the inputs are made in several streams: give stream=, and let it wait for the others")
+    if handles:
+        return handles.pop()
     # A producer of DLPack lets the stream that it is told of wait: CUDA's default stream.
-    packed = any(isinstance(value, tuple) or not _has_place(value) for value in values)
-    return handles.pop() if handles else (0 if packed else None)
-
-
-def _has_place(value) -> bool:
-    return hasattr(value, "data_ptr") or hasattr(value, "__cuda_array_interface__")
-
-
-def _on_device(tensors: list) -> bool:
-    return bool(tensors) and isinstance(tensors[0], DeviceTensor)
+    return None if all(hasattr(value, "__cuda_array_interface__") for value in values) else 0
 
 
 # The numbers of DLPack's devices whose memory a program on the CPU reads: the CPU, and host memory

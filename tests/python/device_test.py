@@ -174,7 +174,7 @@ class OnDevice(unittest.TestCase):
         a.stream, b.stream = stream.value, 1
         with self.assertRaisesRegex(ValueError, "made in several streams"):
             module(a, b)
-        a.stream = b.stream = stream.value  # where the producer works
+        a.stream = b.stream = stream.value  # the producers work there
         self.expect(module(a, b)[0])
         module.wait()
         check(driver.cuStreamDestroy_v2(stream))
