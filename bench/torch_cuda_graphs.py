@@ -31,13 +31,13 @@ from torch_compile import NETWORKS, network
 
 def fake_on_cuda(model, inputs, mode):
     """Puts fake tensors of a CUDA device in the place of all weights and inputs. Returns the inputs,
-    and the weights by the numbers of their fake tensors."""
+    and the weights by their fake tensors."""
 
     def fake(x):
         with mode:
             return torch.empty(x.shape, dtype=x.dtype, device="cuda")
 
-    made, weights = {}, {}  # tied weights stay one tensor
+    made = {}  # tied weights stay one tensor
     for module in model.modules():
         for table in (module._parameters, module._buffers):
             for name, held in table.items():
@@ -46,19 +46,16 @@ def fake_on_cuda(model, inputs, mode):
                 if held not in made:
                     is_parameter = table is module._parameters
                     made[held] = torch.nn.Parameter(fake(held), False) if is_parameter else fake(held)
-                    weights[id(made[held])] = held
                 table[name] = made[held]
-    return [fake(x) for x in inputs], (weights, made)
+    return [fake(x) for x in inputs], {made_of: held for held, made_of in made.items()}
 
 
-def traced(name, dtype):
-    """Returns the graphs of a network, and the weights of the first graph by name."""
-    model, inputs = network(name)
-    model = model.to(dtype)
-    inputs = [x.to(dtype) if x.is_floating_point() else x for x in inputs]
+def traced(model, inputs):
+    """Returns the graphs of a model on fake tensors of a CUDA device, and the weight of each
+    placeholder of the first graph; None stands for an input."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    graphs, of_first = [], []
-    inputs, (weights, _kept) = fake_on_cuda(model.eval(), inputs, mode)
+    graphs, of_graphs = [], []
+    inputs, weights = fake_on_cuda(model.eval(), inputs, mode)
 
     def keep(gm, given):
         graphs.append(gm)
@@ -66,15 +63,23 @@ def traced(name, dtype):
 
     def backend(gm, given):
         # The graphs of AOTAutograd have Dynamo's inputs, in their order.
-        of_first.append([weights.get(id(value)) for value in given])
+        of_graphs.append([weights.get(value) for value in given])
         return compiler(gm, given)
 
     compiler = aot_autograd(fw_compiler=keep, inference_compiler=keep, decompositions=decompositions())
     torch._dynamo.reset()
     with mode, torch.no_grad(), resizes_of_eager():
         torch.compile(model, backend=backend)(*inputs)
+    return graphs, of_graphs[0]
+
+
+def network_graphs(name, dtype):
+    """Returns the graphs of a network, and the weights of the first graph by name."""
+    model, inputs = network(name)
+    inputs = [x.to(dtype) if x.is_floating_point() else x for x in inputs]
+    graphs, weights = traced(model.to(dtype), inputs)
     places = graphs[0].graph.find_nodes(op="placeholder")
-    return graphs, {node.name: weight for node, weight in zip(places, of_first[0]) if weight is not None}
+    return graphs, {node.name: weight for node, weight in zip(places, weights) if weight is not None}
 
 
 def compile_graph(gm, weights, arch, program):
@@ -101,7 +106,7 @@ def main():
     wrong = 0
     print("network", "graphs", "calls", "in_eager", "kernels", "compile_s", sep="\t")
     for name in arguments.networks or NETWORKS:
-        graphs, weights = traced(name, getattr(torch, arguments.dtype))
+        graphs, weights = network_graphs(name, getattr(torch, arguments.dtype))
         reasons = [why for gm in graphs for why in {**unsupported(gm.graph), **devices.elsewhere(gm.graph)}.values()]
         calls = sum(node.op == "call_function" for gm in graphs for node in gm.graph.nodes)
         kernels, seconds = compile_graph(graphs[0], weights, arguments.arch, arguments.program)

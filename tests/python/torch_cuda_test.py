@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -15,12 +16,13 @@ from unittest import mock
 
 from recent_torch import torch  # first: it finds the package, too
 from torch import nn
-from torch._dynamo.backends.common import aot_autograd
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 import pruner.torch
 from pruner.torch import devices, runtime
-from pruner.torch.importer import decompositions, resizes_of_eager, unsupported
+from pruner.torch.importer import unsupported
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "bench"))
+import torch_cuda_graphs
 
 LOG = logging.getLogger("pruner.torch")
 driver = ctypes.CDLL("libcuda.so.1")
@@ -74,33 +76,7 @@ def empty(shape, dtype, device):
 def traced(model, *inputs):
     """Returns the graph of a model on fake tensors of a CUDA device, and its weights in the order of
     the placeholders; None stands for an input."""
-    mode, graphs = FakeTensorMode(allow_non_fake_inputs=True), []
-    held = {}
-    with mode:
-        for module in model.modules():
-            for table in (module._parameters, module._buffers):
-                for name, weight in table.items():
-                    if weight is not None:
-                        made = torch.empty(weight.shape, dtype=weight.dtype, device=CUDA)
-                        table[name] = nn.Parameter(made, False) if table is module._parameters else made
-                        held[id(table[name])] = weight
-        inputs = [torch.empty(x.shape, dtype=x.dtype, device=CUDA) for x in inputs]
-
-    def keep(gm, given):
-        graphs.append(gm)
-        return gm.forward
-
-    weights = []
-
-    def backend(gm, given):
-        # The graphs of AOTAutograd have Dynamo's inputs, in their order.
-        weights.extend(held.get(id(value)) for value in given)
-        return compiler(gm, given)
-
-    torch._dynamo.reset()
-    compiler = aot_autograd(fw_compiler=keep, inference_compiler=keep, decompositions=decompositions())
-    with mode, torch.no_grad(), resizes_of_eager():
-        torch.compile(model, backend=backend)(*inputs)
+    graphs, weights = torch_cuda_graphs.traced(model, inputs)
     assert len(graphs) == 1
     return graphs[0], weights
 
@@ -234,7 +210,7 @@ class OnTheFakeDevice(unittest.TestCase):
             call(*given)
             self.captures = False
             self.assertEqual(len(runtime._CAPTURED), before + 1)
-            (found,) = call(*given)  # by another instance
+            (found,) = call(*given)  # another instance runs
         check(driver.cuStreamSynchronize(self.stream))
         torch.testing.assert_close(found.read(), wanted, rtol=1e-4, atol=1e-4)
         self.assertEqual(len(self.pool), 2)

@@ -1,6 +1,7 @@
 """Says on which device a graph runs, and how a module for that device is compiled: for the CPU, or
 for one CUDA device."""
 
+import contextlib
 import glob
 import os
 import signal
@@ -121,16 +122,6 @@ def memory_pool(device: torch.device) -> Optional[Tuple[Callable[[int], int], Ca
     return allocate, torch.cuda.caching_allocator_delete
 
 
-def is_capturing(device: torch.device) -> bool:
-    """Returns whether torch's current stream records a CUDA graph."""
-    return device != CPU and torch.cuda.is_current_stream_capturing()
-
-
-def current_stream(device: torch.device) -> Optional[int]:
-    """Returns the handle of torch's current stream on a CUDA device; None for the CPU."""
-    return None if device == CPU else torch.cuda.current_stream(device).cuda_stream
-
-
 class Pause:
     """Stops the processes of a tuner while calls of the model run on the same GPU.
 
@@ -154,9 +145,21 @@ class Pause:
         with self._lock:
             self._group, self._is_stopped = None, False
 
-    def call_begins(self) -> None:
+    @contextlib.contextmanager
+    def during_call(self, device: torch.device):
+        """Stops the tuner, if there is one, while a call runs in torch's current stream on a device."""
         if self._group is None:
+            yield
             return
+        self.call_begins()
+        try:
+            yield
+        finally:
+            event = torch.cuda.Event()
+            event.record(torch.cuda.current_stream(device))
+            self.call_returned(event.query)
+
+    def call_begins(self) -> None:
         with self._lock:
             self._last_s = float("inf")
             if not self._is_stopped and self._signal(signal.SIGSTOP):
@@ -191,10 +194,3 @@ class Pause:
                     self._signal(signal.SIGCONT)
                     self._is_stopped = False
                     return
-
-
-def end_of_work(device: torch.device) -> Callable[[], bool]:
-    """Returns a function that says whether what torch's current stream holds now has ended."""
-    event = torch.cuda.Event()
-    event.record(torch.cuda.current_stream(device))
-    return event.query

@@ -282,6 +282,7 @@ class CompiledGraph:
         """
         self._gm, self._options, self._watch, self._ranges = gm, options, watch, ranges
         self._device = devices.graph_device(gm.graph)
+        self._on_cpu = self._device == devices.CPU
         self._dims = [text for each in dims_of(ranges) for text in ("--dim", each)]
         placeholders = list(gm.graph.find_nodes(op="placeholder"))
         self._static = list(static)
@@ -302,7 +303,7 @@ class CompiledGraph:
         self._lock = threading.Lock()
         self._eager = False
         self._tuning: Optional[Future] = None
-        self._pause = devices.Pause() if options.budget and self._device != devices.CPU else None
+        self._pause = devices.Pause()
 
     def __call__(self, *args):
         if self._eager:
@@ -398,7 +399,7 @@ class CompiledGraph:
         constant = {self._static[i] for i in bound.places} if bound is not None else set()
         inputs = [i for i in self._inputs if i not in constant]
         binding = _Binding(path, bound, inputs, self._options.threads, self._device)
-        if self._device != devices.CPU and constants:
+        if constants and not self._on_cpu:
             megabytes = sum(each.nbytes for each in constants.values()) / 1e6
             log.info("the weights of a graph are a second time on %s: %.1f MB", self._device, megabytes)
         try:
@@ -450,12 +451,11 @@ class CompiledGraph:
                 arguments += devices.target_arguments(self._gm.graph)
                 arguments += ["--work-dir", work_dir, "--allow-untrained", "--json"]
                 environment = {**training.environment(), **devices.compiler_environment(self._device)}
-                on_start = self._pause.tuner_began if self._pause is not None else None
                 try:
-                    result = json.loads(_program.run(arguments, environment=environment, on_start=on_start))
+                    said = _program.run(arguments, environment=environment, on_start=self._pause.tuner_began)
                 finally:
-                    if self._pause is not None:
-                        self._pause.tuner_ended()
+                    self._pause.tuner_ended()
+                result = json.loads(said)
             # If the weights have changed meanwhile, they no longer match `untuned.weights`. The
             # tuned binding then does not match the weights either.
             tuned = self._loaded(constants, untuned.weights)
@@ -473,7 +473,8 @@ class CompiledGraph:
 
     def _run(self, binding: _Binding, args) -> List[Optional[torch.Tensor]]:
         inputs = [args[i] for i in binding.inputs]
-        if not all(self._lies_there(x) for x in inputs):
+        on_cpu, device = self._on_cpu, self._device  # is_cpu is faster than a comparison
+        if not all(x.layout is torch.strided and (x.is_cpu if on_cpu else x.device == device) for x in inputs):
             raise ValueError(self._elsewhere(inputs, binding.inputs))
         # A view may be negated lazily: the memory then holds the elements before the negation.
         dense = [(x if x.is_contiguous() else x.contiguous()).resolve_neg() for x in inputs]
@@ -482,25 +483,25 @@ class CompiledGraph:
         results = self._results if not self._ranges else self._results_with(module, extents)
         tensors = [r for r in results if isinstance(r, torch.Tensor)]
         made = [torch.empty(r.shape, dtype=r.dtype, device=self._device) for r in tensors]
-        stream = devices.current_stream(self._device)
         addresses = [x.data_ptr() for x in dense], [y.data_ptr() for y in made]
-        if devices.is_capturing(self._device):
+        if self._on_cpu:
+            module.run_pointers(*addresses, extents)
+            binding.give_back(module)
+        else:
+            self._run_on_cuda(binding, module, addresses, extents)
+        placed = map(_as_strided, made, tensors)
+        return [next(placed) if isinstance(r, torch.Tensor) else r for r in results]
+
+    def _run_on_cuda(self, binding: _Binding, module: Module, addresses, extents: Sequence[int]) -> None:
+        stream = torch.cuda.current_stream(self._device).cuda_stream
+        if torch.cuda.is_current_stream_capturing():
             # torch's graph holds the addresses of this instance, which no other call may use then.
             _CAPTURED.append(module)
             module.run_pointers(*addresses, extents, stream)
-            module = None
-        elif self._pause is None:
+            return
+        with self._pause.during_call(self._device):
             module.run_pointers(*addresses, extents, stream)
-        else:
-            self._pause.call_begins()
-            try:
-                module.run_pointers(*addresses, extents, stream)
-            finally:
-                self._pause.call_returned(devices.end_of_work(self._device))
-        if module is not None:
-            binding.give_back(module)
-        placed = map(_as_strided, made, tensors)
-        return [next(placed) if isinstance(r, torch.Tensor) else r for r in results]
+        binding.give_back(module)
 
     def _results_with(self, module: Module, extents: Sequence[int]) -> list:
         """Returns the graph's outputs when the module's symbols have these values: tensors without
@@ -514,7 +515,7 @@ class CompiledGraph:
         return self._results_at[key]
 
     def _lies_there(self, x: torch.Tensor) -> bool:
-        return x.layout is torch.strided and (x.is_cpu if self._device == devices.CPU else x.device == self._device)
+        return x.layout is torch.strided and x.device == self._device
 
     def _elsewhere(self, inputs: Sequence[torch.Tensor], places: Sequence[int]) -> str:
         """Returns the message that names the input that the module cannot take. A module runs on
@@ -522,7 +523,7 @@ class CompiledGraph:
         names = [self._input_names[i] for i in places]
         name, x = next((name, x) for name, x in zip(names, inputs) if not self._lies_there(x))
         where = f"has the layout {x.layout}" if x.layout is not torch.strided else f"is on the device {x.device}"
-        memory = "in the CPU's memory" if self._device == devices.CPU else f"on {self._device}"
+        memory = "in the CPU's memory" if self._on_cpu else f"on {self._device}"
         return f"the input {name} {where}; this graph is compiled for dense tensors {memory}"
 
 
