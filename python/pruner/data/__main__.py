@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import List, Optional
 
-from pruner.data import tenset
+from pruner.data import metaschedule, parquet, tenset
 from pruner.data.files import DataError
 
 
@@ -24,6 +24,20 @@ def _parser() -> argparse.ArgumentParser:
                          help="leave out and count records of unknown tasks")  # fmt: skip
     records.add_argument("-o", "--out-file", required=True, help="the record file; packed if it ends in .gz")
     records.set_defaults(run=lambda o: tenset.convert_records(o.paths, o.tasks, o.out_file, o.drop_unknown))
+
+    database = commands.add_parser("metaschedule", help="Make lines of times and traces from MetaSchedule's database.")
+    database.add_argument("folder", metavar="WORK_DIR", help="the folder of database_workload.json and"
+                          " database_tuning_record.json")  # fmt: skip
+    database.add_argument("--tasks", metavar="FILE", help="also write the workloads as tasks of Pruner")
+    database.add_argument("-o", "--out-file", required=True, help="the file of lines; packed if it ends in .gz")
+    database.set_defaults(run=lambda o: metaschedule.convert(o.folder, o.out_file, o.tasks))
+
+    table = commands.add_parser("parquet", help="Write records, features and splits as a Parquet file.")
+    table.add_argument("paths", nargs="+", metavar="PATH", help="record files or folders, a .ds file, lines of"
+                       " `pruner features --json`, or what metaschedule wrote")  # fmt: skip
+    table.add_argument("--model", metavar="FILE", help="of a .ds file: the model whose split the file gets")
+    table.add_argument("-o", "--out-file", required=True, help="the .parquet file")
+    table.set_defaults(run=lambda o: parquet.convert(o.paths, o.out_file, o.model))
     return parser
 
 

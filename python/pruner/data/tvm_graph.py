@@ -1,4 +1,4 @@
-"""Reads TVM's JSON form of a graph of nodes, and compute DAGs in it.
+"""Reads TVM's JSON form of a graph of nodes, and the compute DAGs of `te.compute` in it.
 
 TVM writes an object as {"root": number, "nodes": [{"type_key": ..., "attrs": {...}}, ...]}. An
 attribute that is another node is the number of that node, as text.
@@ -70,6 +70,13 @@ class Node:
         return {key.string: value for key, value in zip(data[::2], data[1::2])}
 
 
+def _is_node(node: Any) -> bool:
+    if not isinstance(node, dict) or not isinstance(node.get("type_key", ""), str):
+        return False
+    data, keys = node.get("data") or [], node.get("keys") or []
+    return isinstance(node.get("attrs") or {}, dict) and isinstance(data, list) and isinstance(keys, list)
+
+
 class Graph:
     def __init__(self, text: str):
         try:
@@ -80,6 +87,9 @@ class Graph:
             raise TvmGraphError("no graph of TVM's nodes") from None
         if not isinstance(self.nodes, list) or len(self.nodes) > MAX_NODES:
             raise TvmGraphError(f"no list of at most {MAX_NODES} nodes")
+        for number, node in enumerate(self.nodes):
+            if not _is_node(node):
+                raise TvmGraphError(f"node {number} of the graph is damaged")
         self.root = self.node(root)
 
     def raw(self, number: int) -> Dict[str, Any]:
@@ -90,7 +100,7 @@ class Graph:
             at = int(number)
         except (TypeError, ValueError):
             at = -1
-        if not 0 <= at < len(self.nodes) or not isinstance(self.nodes[at], dict):
+        if not 0 <= at < len(self.nodes):
             raise TvmGraphError(f"node {number!r} is not in the graph")
         return Node(self, at)
 

@@ -1,0 +1,278 @@
+"""Records, features and splits as Parquet files. Needs pyarrow.
+
+The kind of an input is found from its content: record files of Ansor or Pruner, files of features
+of `pruner dataset make`, lines of `pruner features --json`, or lines of `pruner.data metaschedule`.
+"""
+
+import json
+import os
+import statistics
+import struct
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from pruner.data.files import DataError, find, json_lines
+
+ROWS = 4096  # rows that are in memory at a time
+DATAFLOW = 8 * 23  # values of a program's data flow
+FAILED_S = 1e9  # a failed trial has a time of 1e10 s
+
+
+def _pyarrow():
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise DataError("parquet needs the package pyarrow: pip install pyarrow") from None
+    return pyarrow
+
+
+def _json(value: Any) -> Optional[str]:
+    return None if value is None else json.dumps(value)
+
+
+def _is_dataset(path: str) -> bool:
+    with open(path, "rb") as file:
+        head = file.read(9)
+    return len(head) == 9 and head[8:] == b"{" and head[0:1] != b"{"
+
+
+def _side(path: str) -> Optional[str]:
+    """Returns the side of a split that a file of `pruner records split --by share` has."""
+    stem = os.path.basename(path).split(".")[0]
+    return stem if stem in ("train", "test") else None
+
+
+def _record_row(where: str, record: Any) -> Dict[str, Any]:
+    path, line = where.rsplit(":", 1)
+    try:
+        (task, state), result, own = record["i"], record["r"], record.get("p") or {}
+        times, error = [float(time) for time in result[0]], int(result[1])
+        row = {
+            "file": path,
+            "line": int(line),
+            "side": _side(path),
+            "workload_key": task[0],
+            "target": task[1],
+            "task": own.get("task"),
+            "device": own.get("device"),
+            "threads": own.get("threads"),
+            "seconds": times,
+            "mean_s": statistics.fmean(times) if error == 0 and times else None,
+            "error": error,
+            "spent_s": float(result[2]),
+            "time": int(result[3]),
+            "version": record.get("v"),
+            "steps": _json(state[1]) if state[1] else None,
+            "sketch": own.get("sketch"),
+            "decisions": _json(own.get("decisions")),
+            "origin": own.get("origin"),
+            "mode": own.get("mode"),
+        }
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise DataError(f"{where}: no record: keys i and r are missing or too short") from None
+    return row
+
+
+def _record_schema(pa):
+    text, number, whole = pa.string(), pa.float64(), pa.int64()
+    return pa.schema([
+        ("file", text), ("line", whole), ("side", text), ("workload_key", text), ("target", text), ("task", text),
+        ("device", text), ("threads", pa.int32()), ("seconds", pa.list_(number)), ("mean_s", number),
+        ("error", pa.int32()), ("spent_s", number), ("time", whole), ("version", text), ("steps", text),
+        ("sketch", text), ("decisions", text), ("origin", text), ("mode", text),
+    ])  # fmt: skip
+
+
+def _features_schema(pa):
+    rows = pa.list_(pa.struct([("buffer", pa.string()), ("symbols", pa.list_(pa.float32())),
+                               ("statement", pa.list_(pa.float32()))]))  # fmt: skip
+    return pa.schema([
+        ("rows", rows), ("dataflow", pa.list_(pa.list_(pa.float32()))), ("primitives", pa.list_(pa.list_(pa.float32()))),
+        ("draft_score", pa.float64()), ("draft_form", pa.string()), ("measured_s", pa.float64()),
+        ("model_score", pa.float64()),
+    ])  # fmt: skip
+
+
+def _metaschedule_schema(pa):
+    text, number = pa.string(), pa.float64()
+    arguments = pa.list_(pa.struct([("dtype", text), ("shape", pa.list_(pa.int64()))]))
+    return pa.schema([
+        ("workload", pa.int32()), ("workload_hash", text), ("workload_key", text), ("target", text),
+        ("arguments", arguments), ("run_secs", pa.list_(number)), ("seconds", number), ("instructions", text),
+        ("decisions", text),
+    ])  # fmt: skip
+
+
+def _metaschedule_row(_: str, line: Dict[str, Any]) -> Dict[str, Any]:
+    return {**line, "instructions": _json(line["instructions"]), "decisions": _json(line["decisions"])}
+
+
+# A key that only lines of this kind have; what the lines are, their schema and a row of theirs.
+_KINDS = (
+    ("i", "records", _record_schema, _record_row),
+    ("run_secs", "records of MetaSchedule", _metaschedule_schema, _metaschedule_row),
+    ("draft_form", "programs", _features_schema, lambda _, line: line),
+)
+
+
+def _batches(rows: Iterator[Dict[str, Any]]) -> Iterator[List[Dict[str, Any]]]:
+    batch: List[Dict[str, Any]] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == ROWS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+class _Writer:
+    """A Parquet file that takes its place when it is complete."""
+
+    def __init__(self, pa, path: str, schema):
+        folder = os.path.dirname(path) or "."
+        if not os.path.isdir(folder):
+            raise DataError(f"{path}: there is no folder {folder}")
+        self.path, self.scratch = path, f"{path}.{os.getpid()}.part"
+        self.writer = pa.parquet.ParquetWriter(self.scratch, schema, compression="zstd")
+
+    def __enter__(self):
+        return self.writer
+
+    def __exit__(self, kind, value, trace):
+        self.writer.close()
+        if kind is None:
+            os.replace(self.scratch, self.path)
+        else:
+            os.unlink(self.scratch)
+
+
+def _convert_lines(pa, files: List[str], out: str) -> str:
+    first = next((line for path in files for _, _, line in json_lines(path)), None)
+    kinds = [kind for kind in _KINDS if isinstance(first, dict) and kind[0] in first]
+    if not kinds:
+        raise DataError(f"{files[0]}: neither records nor features: a line has none of their keys")
+    key, what, schema_of, row_of = kinds[0]
+    schema, count = schema_of(pa), 0
+
+    def rows() -> Iterator[Dict[str, Any]]:
+        for path in files:
+            for where, _, line in json_lines(path):
+                if not isinstance(line, dict) or key not in line:
+                    raise DataError(f"{where}: the line is not one of {what}, as the first line is")
+                yield row_of(where, line)
+
+    with _Writer(pa, out, schema) as writer:
+        for batch in _batches(rows()):
+            count += len(batch)
+            try:
+                writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise DataError(f"{files[0]}: a value has the wrong type: {str(error).splitlines()[0]}") from None
+    return f"{out}: {count} {what} from {len(files)} files"
+
+
+class _Dataset:
+    """A file of features, mapped to memory."""
+
+    _TYPES = {"U64": "<u8", "F64": "<f8", "I64": "<i8", "I32": "<i4", "F32": "<f4"}
+
+    def __init__(self, path: str):
+        import numpy as np
+
+        size = os.path.getsize(path)
+        with open(path, "rb") as file:
+            length = struct.unpack("<Q", file.read(8))[0]
+            try:
+                header = json.loads(file.read(length)) if length <= size else None
+            except ValueError:
+                header = None
+        metadata = header.pop("__metadata__", {}) if isinstance(header, dict) else {}
+        if metadata.get("format") != "pruner-dataset":
+            raise DataError(f"{path}: no file of features, or a cut one")
+        self.tasks: List[Dict[str, str]] = json.loads(metadata["tasks"])
+        self.columns = {}
+        for name, entry in header.items():
+            begin, end = (8 + length + offset for offset in entry["data_offsets"])
+            if end > size:
+                raise DataError(f"{path}: the file is cut: column {name} ends after the file")
+            dtype = np.dtype(self._TYPES[entry["dtype"]])
+            shape = tuple(entry["shape"])
+            self.columns[name] = (np.memmap(path, dtype, "r", begin, shape) if begin < end
+                                  else np.empty(shape, dtype))  # fmt: skip
+
+
+def _trained_on(path: str) -> Tuple[set, bool]:
+    """Returns the ids of the programs that a model was trained on, and whether these are all."""
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        if content[:1] == b"{":
+            text = json.loads(content)["learner"]["attributes"]["trained_on"]
+        else:
+            length = struct.unpack("<Q", content[:8])[0]
+            text = json.loads(content[8 : 8 + length])["__metadata__"]["trained_on"]
+        seen = json.loads(text)
+        digits = seen["programs"]
+        ids = {int(digits[at : at + 16], 16) for at in range(0, len(digits), 16)}
+    except (KeyError, TypeError, ValueError, struct.error):
+        raise DataError(f"{path}: the model does not say what it was trained on") from None
+    return ids, seen["complete"]
+
+
+def _convert_dataset(pa, path: str, out: str, model: Optional[str]) -> str:
+    import numpy as np
+
+    columns, tasks = _Dataset(path).columns, _Dataset(path).tasks
+    seen, complete = _trained_on(model) if model else (set(), True)
+    width = columns["rows"].shape[1]
+    fixed = lambda size: pa.list_(pa.float32(), size)  # noqa: E731
+    schema = pa.schema([
+        ("id", pa.uint64()), ("workload_key", pa.string()), ("target", pa.string()), ("latency_s", pa.float64()),
+        ("side", pa.string()), ("rows", pa.list_(fixed(width))), ("dataflow", fixed(DATAFLOW)),
+        ("primitives", pa.list_(pa.int32())),
+    ])  # fmt: skip
+    count, trained = len(columns["id"]), 0
+
+    def part(values, offsets, begin, end, kind):
+        """Returns lists of different lengths."""
+        first, last = offsets[begin], offsets[end]
+        return pa.ListArray.from_arrays(pa.array((offsets[begin : end + 1] - first).astype(np.int32)),
+                                        kind(np.ascontiguousarray(values[first:last])))  # fmt: skip
+
+    with _Writer(pa, out, schema) as writer:
+        for begin in range(0, count, ROWS):
+            end = min(begin + ROWS, count)
+            ids, latency = columns["id"][begin:end], columns["latency"][begin:end]
+            sides = ["train" if int(each) in seen else "test" for each in ids] if model else [None] * (end - begin)
+            trained += sides.count("train")
+            named = [tasks[task] for task in columns["task"][begin:end]]
+            writer.write_table(pa.table([
+                pa.array(ids), pa.array([task["workload_key"] for task in named]),
+                pa.array([task["target"] for task in named]),
+                pa.array(latency, mask=np.asarray(latency >= FAILED_S)), pa.array(sides, pa.string()),
+                part(columns["rows"], columns["row_offset"], begin, end,
+                     lambda v: pa.FixedSizeListArray.from_arrays(pa.array(v.ravel()), width)),
+                pa.FixedSizeListArray.from_arrays(
+                    pa.array(np.ascontiguousarray(columns["dataflow"][begin:end]).ravel()), DATAFLOW),
+                part(columns["primitives"], columns["primitive_offset"], begin, end, pa.array),
+            ], schema=schema))  # fmt: skip
+    summary = f"{out}: {count} programs of {len(tasks)} tasks"
+    if model:
+        summary += f"; {trained} train, {count - trained} test"
+        summary += "" if complete else f"\n{model}: began from weights whose programs are not known"
+    return summary
+
+
+def convert(paths: List[str], out: str, model: Optional[str]) -> str:
+    """Writes one Parquet file. Returns a summary of one line."""
+    pa = _pyarrow()
+    files = find(paths, (".json", ".jsonl", ".json.gz", ".ds"))
+    datasets = [path for path in files if _is_dataset(path)]
+    if model and not datasets:
+        raise DataError("--model: only a file of features has a side for each program; name a .ds file")
+    if not datasets:
+        return _convert_lines(pa, files, out)
+    if len(files) > 1:
+        raise DataError(f"{datasets[0]}: a file of features is converted alone, here are {len(files)} files")
+    return _convert_dataset(pa, files[0], out, model)
