@@ -21,6 +21,7 @@ if(PRUNER_PYTHON)
   set_tests_properties(report_browser PROPERTIES LABELS codegen TIMEOUT 120 SKIP_RETURN_CODE 77)
 endif()
 add_python_test(package "${PRUNER_PEERS_PYTHON}" 300)
+add_python_test(data "${PRUNER_PEERS_PYTHON}" 300)
 add_python_test(device "${PRUNER_PEERS_PYTHON}" 300 "LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/fakes"
                 "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/fakes/cache")
 add_python_test(ort_operators "${PRUNER_PEERS_PYTHON}" 300)

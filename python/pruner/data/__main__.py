@@ -28,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     database = commands.add_parser("metaschedule", help="Make lines of times and traces from MetaSchedule's database.")
     database.add_argument("folder", metavar="WORK_DIR", help="the folder of database_workload.json and"
                           " database_tuning_record.json")  # fmt: skip
-    database.add_argument("--tasks", metavar="FILE", help="also write the workloads as tasks of Pruner")
+    database.add_argument("--tasks", metavar="FOLDER", help="also write each workload as a task of Pruner")
     database.add_argument("-o", "--out-file", required=True, help="the file of lines; packed if it ends in .gz")
     database.set_defaults(run=lambda o: metaschedule.convert(o.folder, o.out_file, o.tasks))
 

@@ -12,6 +12,10 @@ from typing import Any, Iterator, List, TextIO, Tuple
 class DataError(Exception):
     """A file that cannot be read, or has a content that cannot be used. The message is one line."""
 
+    def __init__(self, message: str):
+        # A message may quote the file, which may hold anything.
+        super().__init__("".join(c if c.isprintable() else repr(c)[1:-1] for c in message))
+
 
 def find(paths: List[str], endings: Tuple[str, ...]) -> List[str]:
     """Returns the files of the paths, and of folders all files with one of the endings, in the

@@ -109,12 +109,15 @@ def _record(where: str, line: Any, workloads: List[Workload]) -> Dict[str, Any]:
 
 def convert(folder: str, out: str, tasks: Optional[str]) -> str:
     """Writes the records of a database as JSON lines, and with `tasks` the workloads as tasks of
-    Pruner. Returns a summary that names each workload and what has no form in Pruner."""
+    Pruner, each as a file of this folder. Returns a summary that names each workload and what has no form in Pruner."""
     workload_path, record_path = (os.path.join(folder, name) for name in (WORKLOADS, RECORDS))
     for path in (workload_path, record_path):
         if not os.path.exists(path):
             raise DataError(f"{path}: no such file; a database of MetaSchedule has both")
     workloads = [_workload(where, line) for where, _, line in json_lines(workload_path)]
+    if tasks is not None and all(workload.dag is None for workload in workloads):
+        reason = workloads[0].unread if workloads else "there is none"
+        raise DataError(f"{tasks}: not written, as no workload has a form as a compute DAG: {reason}")
     records: List[List[Dict[str, Any]]] = [[] for _ in workloads]
     count = 0
     with written(out) as file:
@@ -141,17 +144,14 @@ def _summary(workload: Workload, records: List[Dict[str, Any]], number: int) -> 
     return text + (f"; no task: {workload.unread}" if workload.dag is None else "")
 
 
-def _write_tasks(path: str, workloads: List[Workload], records: List[List[Dict[str, Any]]]) -> str:
-    kept = 0
-    with written(path) as file:
-        for workload, mine in zip(workloads, records):
-            if workload.dag is None:
-                continue
-            kept += 1
-            shapes = mine[0]["arguments"] if mine else None
-            task = {"workload_key": _workload_key(workload, shapes), "name": f"metaschedule {workload.hash}"}
-            file.write(json.dumps({**task, "dag": workload.dag}) + "\n")
-    if kept == 0:
-        os.unlink(path)
-        raise DataError(f"{path}: not written, as no workload has a form as a compute DAG: {workloads[0].unread}")
-    return f"{path}: {kept} of {len(workloads)} workloads as tasks"
+def _write_tasks(folder: str, workloads: List[Workload], records: List[List[Dict[str, Any]]]) -> str:
+    """Writes a file for each workload that has a DAG, because `pruner tune --task` takes one task."""
+    kept = [number for number, workload in enumerate(workloads) if workload.dag is not None]
+    os.makedirs(folder, exist_ok=True)
+    for number in kept:
+        workload, mine = workloads[number], records[number]
+        key = _workload_key(workload, mine[0]["arguments"] if mine else None)
+        with written(os.path.join(folder, f"workload_{number}.json")) as file:
+            task = {"workload_key": key, "name": f"metaschedule {workload.hash}", "dag": workload.dag}
+            file.write(json.dumps(task) + "\n")
+    return f"{folder}: {len(kept)} of {len(workloads)} workloads as tasks, workload_{kept[0]}.json and on"

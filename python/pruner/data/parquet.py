@@ -5,6 +5,7 @@ of `pruner dataset make`, lines of `pruner features --json`, or lines of `pruner
 """
 
 import json
+import math
 import os
 import statistics
 import struct
@@ -13,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from pruner.data.files import DataError, find, json_lines
 
 ROWS = 4096  # rows that are in memory at a time
-DATAFLOW = 8 * 23  # values of a program's data flow
+DATAFLOW = (8, 23)  # steps of a program's data flow, and values of a step
 FAILED_S = 1e9  # a failed trial has a time of 1e10 s
 
 
@@ -84,12 +85,12 @@ def _record_schema(pa):
 
 
 def _features_schema(pa):
+    matrix = pa.list_(pa.list_(pa.float32()))
     rows = pa.list_(pa.struct([("buffer", pa.string()), ("symbols", pa.list_(pa.float32())),
                                ("statement", pa.list_(pa.float32()))]))  # fmt: skip
     return pa.schema([
-        ("rows", rows), ("dataflow", pa.list_(pa.list_(pa.float32()))), ("primitives", pa.list_(pa.list_(pa.float32()))),
-        ("draft_score", pa.float64()), ("draft_form", pa.string()), ("measured_s", pa.float64()),
-        ("model_score", pa.float64()),
+        ("rows", rows), ("dataflow", matrix), ("primitives", matrix), ("draft_score", pa.float64()),
+        ("draft_form", pa.string()), ("measured_s", pa.float64()), ("model_score", pa.float64()),
     ])  # fmt: skip
 
 
@@ -173,33 +174,63 @@ def _convert_lines(pa, files: List[str], out: str) -> str:
 
 
 class _Dataset:
-    """A file of features, mapped to memory."""
+    """A file of features, mapped to memory. The file's checksum is not computed."""
 
-    _TYPES = {"U64": "<u8", "F64": "<f8", "I64": "<i8", "I32": "<i4", "F32": "<f4"}
+    _COLUMNS = {
+        "id": "<u8", "latency": "<f8", "row_offset": "<i8", "primitive_offset": "<i8", "task": "<i4",
+        "primitives": "<i4", "dataflow": "<f4", "rows": "<f4",
+    }  # fmt: skip
 
     def __init__(self, path: str):
+        try:
+            self._read(path)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, struct.error):
+            raise DataError(f"{path}: no file of features, or a damaged one") from None
+
+    def _read(self, path: str) -> None:
         import numpy as np
 
         size = os.path.getsize(path)
         with open(path, "rb") as file:
             length = struct.unpack("<Q", file.read(8))[0]
-            try:
-                header = json.loads(file.read(length)) if length <= size else None
-            except ValueError:
-                header = None
-        metadata = header.pop("__metadata__", {}) if isinstance(header, dict) else {}
-        if metadata.get("format") != "pruner-dataset":
-            raise DataError(f"{path}: no file of features, or a cut one")
+            if length > size:
+                raise DataError(f"{path}: no file of features, or a cut one")
+            header = json.loads(file.read(length))
+        metadata = header["__metadata__"]
+        if metadata["format"] != "pruner-dataset":
+            raise DataError(f"{path}: no file of features")
         self.tasks: List[Dict[str, str]] = json.loads(metadata["tasks"])
         self.columns = {}
-        for name, entry in header.items():
-            begin, end = (8 + length + offset for offset in entry["data_offsets"])
+        for name, code in self._COLUMNS.items():
+            begin, end = (8 + length + offset for offset in header[name]["data_offsets"])
             if end > size:
-                raise DataError(f"{path}: the file is cut: column {name} ends after the file")
-            dtype = np.dtype(self._TYPES[entry["dtype"]])
-            shape = tuple(entry["shape"])
+                raise DataError(f"{path}: the file is cut: the column {name} ends after the file")
+            dtype, shape = np.dtype(code), tuple(header[name]["shape"])
+            if math.prod(shape) * dtype.itemsize != end - begin:
+                raise ValueError
             self.columns[name] = (np.memmap(path, dtype, "r", begin, shape) if begin < end
                                   else np.empty(shape, dtype))  # fmt: skip
+        self._check(len(self.columns["id"]))
+
+    def _check(self, programs: int) -> None:
+        """Raises ValueError if columns contradict each other."""
+        columns = self.columns
+        flat = [columns[name].ndim == 1 for name in self._COLUMNS if name not in ("dataflow", "rows")]
+        named = [isinstance(task[key], str) for task in self.tasks for key in ("workload_key", "target")]
+        if not all(flat + named):
+            raise ValueError
+        if not (len(columns["latency"]) == len(columns["task"]) == len(columns["dataflow"]) == programs):
+            raise ValueError
+        if columns["rows"].ndim != 2 or columns["dataflow"].shape[1:] != DATAFLOW:
+            raise ValueError
+        for values, offsets in (("rows", "row_offset"), ("primitives", "primitive_offset")):
+            places = columns[offsets]
+            if len(places) != programs + 1 or places[0] != 0 or places[-1] != len(columns[values]):
+                raise ValueError
+            if (places[1:] < places[:-1]).any():
+                raise ValueError
+        if programs and not 0 <= columns["task"].min() <= columns["task"].max() < len(self.tasks):
+            raise ValueError
 
 
 def _trained_on(path: str) -> Tuple[set, bool]:
@@ -215,7 +246,7 @@ def _trained_on(path: str) -> Tuple[set, bool]:
         seen = json.loads(text)
         digits = seen["programs"]
         ids = {int(digits[at : at + 16], 16) for at in range(0, len(digits), 16)}
-    except (KeyError, TypeError, ValueError, struct.error):
+    except (KeyError, TypeError, ValueError, AttributeError, struct.error):
         raise DataError(f"{path}: the model does not say what it was trained on") from None
     return ids, seen["complete"]
 
@@ -223,13 +254,14 @@ def _trained_on(path: str) -> Tuple[set, bool]:
 def _convert_dataset(pa, path: str, out: str, model: Optional[str]) -> str:
     import numpy as np
 
-    columns, tasks = _Dataset(path).columns, _Dataset(path).tasks
+    dataset = _Dataset(path)
+    columns, tasks = dataset.columns, dataset.tasks
     seen, complete = _trained_on(model) if model else (set(), True)
-    width = columns["rows"].shape[1]
+    width, flow = columns["rows"].shape[1], math.prod(DATAFLOW)
     fixed = lambda size: pa.list_(pa.float32(), size)  # noqa: E731
     schema = pa.schema([
         ("id", pa.uint64()), ("workload_key", pa.string()), ("target", pa.string()), ("latency_s", pa.float64()),
-        ("side", pa.string()), ("rows", pa.list_(fixed(width))), ("dataflow", fixed(DATAFLOW)),
+        ("side", pa.string()), ("rows", pa.list_(fixed(width))), ("dataflow", fixed(flow)),
         ("primitives", pa.list_(pa.int32())),
     ])  # fmt: skip
     count, trained = len(columns["id"]), 0
@@ -254,7 +286,7 @@ def _convert_dataset(pa, path: str, out: str, model: Optional[str]) -> str:
                 part(columns["rows"], columns["row_offset"], begin, end,
                      lambda v: pa.FixedSizeListArray.from_arrays(pa.array(v.ravel()), width)),
                 pa.FixedSizeListArray.from_arrays(
-                    pa.array(np.ascontiguousarray(columns["dataflow"][begin:end]).ravel()), DATAFLOW),
+                    pa.array(np.ascontiguousarray(columns["dataflow"][begin:end]).ravel()), flow),
                 part(columns["primitives"], columns["primitive_offset"], begin, end, pa.array),
             ], schema=schema))  # fmt: skip
     summary = f"{out}: {count} programs of {len(tasks)} tasks"

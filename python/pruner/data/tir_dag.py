@@ -6,7 +6,7 @@ loops, and the block stores one element: a stage of a compute DAG is exactly thi
 
 from typing import Any, Dict, List, Optional
 
-from pruner.data.tvm_graph import ExprPrinter, Node, TvmGraphError, combiner_text, extent_of, shape_of, unique_name
+from pruner.data.tvm_graph import ExprPrinter, Node, TvmGraphError, extent_of, shape_of, unique_name
 
 SPATIAL, REDUCE = "0", "2"  # IterVar's kinds
 # The combiner of each node, and whether a number is the value that the combiner begins with. The
@@ -140,7 +140,7 @@ class TirDag:
 
 def _values(node: Node) -> List[Node]:
     raw = node.graph.raw(node.number)
-    return node.items() if "keys" in raw else node.items()[1::2]
+    return node.items() if raw.get("keys") else node.items()[1::2]
 
 
 def _map_items(node: Node) -> Dict[int, Node]:

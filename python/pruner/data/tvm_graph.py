@@ -65,7 +65,7 @@ class Node:
         """Returns the entries of a Map whose keys are texts."""
         raw = self.graph.raw(self.number)
         data = self.items()
-        if "keys" in raw:
+        if raw.get("keys"):
             return dict(zip(raw["keys"], data))
         return {key.string: value for key, value in zip(data[::2], data[1::2])}
 
@@ -74,7 +74,8 @@ def _is_node(node: Any) -> bool:
     if not isinstance(node, dict) or not isinstance(node.get("type_key", ""), str):
         return False
     data, keys = node.get("data") or [], node.get("keys") or []
-    return isinstance(node.get("attrs") or {}, dict) and isinstance(data, list) and isinstance(keys, list)
+    lists = isinstance(data, list) and isinstance(keys, list) and all(isinstance(key, str) for key in keys)
+    return lists and isinstance(node.get("attrs") or {}, dict)
 
 
 class Graph:
