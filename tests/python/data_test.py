@@ -6,6 +6,8 @@ import io
 import json
 import os
 import pickle
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -19,8 +21,8 @@ from pruner.data import inert_pickle, tenset
 import tvm_samples as samples
 
 HAS_PYARROW = importlib.util.find_spec("pyarrow") is not None
-M, N, K = 32, 64, 64
-RESNET_18, RESNET_50 = "((resnet_18,[(1,3,224,224)]),llvm).task.pkl", "((resnet_50,[(1,3,224,224)]),llvm).task.pkl"
+M, N, K = samples.DENSE["a"]
+RESNET_18 = samples.RESNET_18
 
 
 class Runs:
@@ -77,22 +79,11 @@ class TenSet(Scratch):
 
     def setUp(self):
         super().setUp()
-        self.sizes = {digit: (M, N * (at + 1), K) for at, digit in enumerate("abcd")}
-        self.keys = {digit: samples.dense_key(digit, *size) for digit, size in self.sizes.items()}
-        self.tasks = {digit: (self.keys[digit], samples.te_dense(*size)) for digit, size in self.sizes.items()}
-
-    def put_tasks(self):
-        for name, digits, weights in ((RESNET_18, "ab", [3, 1]), (RESNET_50, "bcd", [2, 4, 1])):
-            self.put(f"network_info/{name}", samples.task_pickle([self.tasks[d] for d in digits], weights))
-        self.put("network_info/all_tasks.pkl", samples.task_pickle(list(self.tasks.values())))
-
-    def put_records(self, digits="abcd", count=60):
-        for digit in digits:
-            lines = samples.dense_records(self.keys[digit], *self.sizes[digit], count)
-            self.put(f"measure_records/e5-2673/([{digit}],llvm).json", "\n".join(lines) + "\n")
+        self.keys = {digit: samples.dense_key(digit, *size) for digit, size in samples.DENSE.items()}
+        self.task = (self.keys["a"], samples.te_dense(*samples.DENSE["a"]))
 
     def convert(self):
-        self.put_tasks()
+        samples.write_tenset_tasks(self.folder)
         return self.passes("tenset-tasks", self.path("network_info"), "-o", self.path("tasks.jsonl"))
 
     def test_tasks_have_network_weight_target_and_dag(self):
@@ -122,7 +113,7 @@ class TenSet(Scratch):
 
     def test_records_train_a_model_that_is_judged_by_a_network_that_was_held_out(self):
         self.convert()
-        self.put_records()
+        samples.write_tenset_records(self.folder)
         out = self.passes("tenset-records", self.path("measure_records"), "--tasks", self.path("tasks.jsonl"),
                           "-o", self.path("records.json.gz"))  # fmt: skip
         self.assertIn("240 records of 4 tasks from 4 files", out)
@@ -153,8 +144,7 @@ class TenSet(Scratch):
 
     def test_a_record_of_an_unknown_task_is_named_or_counted(self):
         self.convert()
-        self.keys["e"], self.sizes["e"] = samples.dense_key("e", M, N, K), (M, N, K)
-        self.put_records("ae", 3)
+        samples.write_tenset_records(self.folder, "ae", 3)
         both = ["tenset-records", self.path("measure_records"), "--tasks", self.path("tasks.jsonl"),
                 "-o", self.path("out.json")]  # fmt: skip
         self.refuses("([e],llvm).json:1: no task of", *both)
@@ -180,7 +170,7 @@ class TenSet(Scratch):
         self.assertFalse(os.path.exists(self.path("tasks.jsonl")))
 
     def test_damaged_pickles(self):
-        whole, out = samples.task_pickle([self.tasks["a"]], [1]), ["-o", self.path("tasks.jsonl")]
+        whole, out = samples.task_pickle([self.task], [1]), ["-o", self.path("tasks.jsonl")]
         for length in range(0, len(whole), len(whole) // 40):
             self.refuses("damaged or cut", "tenset-tasks", self.put(RESNET_18, whole[:length]), *out)
         for content in (b"0.", b"K\x01R.", b"K\x01K\x02s.", b"h\x07.", b"(.", b"K\x01b.", b"}]K\x01s.", b"(u."):
@@ -196,7 +186,7 @@ class TenSet(Scratch):
 
     def test_files_that_are_no_tasks(self):
         out = ["-o", self.path("tasks.jsonl")]
-        key, tensors = self.tasks["a"]
+        key, tensors = self.task
 
         def one(key, tensors):
             return samples.task_pickle([(key, tensors)], [1])
@@ -204,8 +194,8 @@ class TenSet(Scratch):
         for words, name, content in (
             ("the name does not say network", "resnet.task.pkl", samples.task_pickle([], [])),
             ("not a pair of tasks and weights", RESNET_18, pickle.dumps([1])),
-            ("1 tasks and 2 weights", RESNET_18, samples.task_pickle([self.tasks["a"]], [1, 2])),
-            ("its weight is no whole number", RESNET_18, samples.task_pickle([self.tasks["a"]], [1.5])),
+            ("1 tasks and 2 weights", RESNET_18, samples.task_pickle([self.task], [1, 2])),
+            ("its weight is no whole number", RESNET_18, samples.task_pickle([self.task], [1.5])),
             ("no task of TVM's auto-scheduler", RESNET_18, pickle.dumps(([3], [1]))),
             ("not converted, as no file has a task", RESNET_18, pickle.dumps(([], []))),
             ("the workload key is no list", RESNET_18, one("dense", tensors)),
@@ -256,8 +246,7 @@ class InertPickle(unittest.TestCase):
 
 class MetaSchedule(Scratch):
     def put_database(self, modules, records, folder="ms"):
-        for name, lines in zip(("workload", "tuning_record"), samples.metaschedule_lines(modules, records)):
-            self.put(f"{folder}/database_{name}.json", lines)
+        samples.write_metaschedule(self.path(folder), modules, records)
         return ["metaschedule", self.path(folder), "-o", self.path("out.jsonl")]
 
     def test_lines_have_times_arguments_and_trace(self):
@@ -369,6 +358,45 @@ class Parquet(Scratch):
         self.refuses("neither records nor features", "parquet", self.put("x.json", "[1]\n"), *out)
         self.refuses("x.json:1: no record", "parquet", self.put("x.json", '{"i": [1, 2], "r": []}\n'), *out)
         self.assertFalse(os.path.exists(self.path("x.parquet")))
+
+
+class Page(Scratch):
+    """The commands of docs/research/data.md print what the page shows."""
+
+    ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+    BLOCK = re.compile(r"^```(sh)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+    def run_block(self, commands):
+        place = {"python3": sys.executable, "pruner": os.path.abspath(_program.path())}
+        functions = "".join(f'{name}() {{ {shlex.quote(path)} "$@"; }}\n' for name, path in place.items())
+        environment = {**os.environ, "PYTHONPATH": os.path.join(self.ROOT, "python")}
+        done = subprocess.run(["bash", "-ec", functions + commands], cwd=self.folder, env=environment, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+        self.assertEqual(done.returncode, 0, commands + done.stdout)
+        return done.stdout
+
+    @unittest.skipUnless(HAS_PYARROW, "no pyarrow")
+    def test_shows_what_its_commands_print(self):
+        for name in ("tests", "docs"):
+            os.symlink(os.path.join(self.ROOT, name), self.path(name))
+        with open(os.path.join(self.ROOT, "docs", "research", "data.md")) as file:
+            blocks = self.BLOCK.findall(file.read())
+        printed = None
+        for kind, text in blocks:
+            if kind == "sh":
+                if "train" in text and not self.can_train():
+                    self.skipTest("the program has no libxgboost")
+                printed = self.run_block(text)
+                continue
+            for line in text.splitlines() if printed is not None else []:  # the first block is no output
+                # A number with a point, and what is left out, may be anything.
+                pattern = re.sub(r"\d+\\\.\d+|\\\.\\\.\\\.", ".*", re.escape(line))
+                self.assertRegex(printed, f"(?m)^{pattern}$")
+
+    def can_train(self):
+        done = subprocess.run([_program.path(), "eval", "--dataset", "none.ds", "--load-model", "none.json"],
+                              capture_output=True, text=True)  # fmt: skip
+        return "libxgboost" not in done.stderr
 
 
 if __name__ == "__main__":

@@ -1,13 +1,16 @@
 """Small files in the formats of TenSet and MetaSchedule, written as TVM writes them.
 
+    tvm_samples.py FOLDER      writes a sample of either into FOLDER/tenset and FOLDER/metaschedule
+
 The pickles are written by Python's own `pickle` from stand-ins for TVM's classes, under the names of
-TVM's modules. Their bytes therefore have the structure of TenSet's files.
+TVM's modules. Their bytes therefore have the structure of TenSet's files. The times are made up.
 """
 
 import base64
 import json
 import os
 import pickle
+import struct
 import sys
 import types
 
@@ -273,11 +276,46 @@ def tir_matmul(m, n, k, scheduled=False):
 
 def metaschedule_lines(modules, records):
     """Returns the lines of both files of a database. A record is (workload, times)."""
-    workloads = [json.dumps([str(1000 + at), base64.b64encode(graph.encode()).decode()])
-                 for at, graph in enumerate(modules)]  # fmt: skip
+    packed = [struct.pack("<Q", len(graph)) + graph.encode() for graph in modules]
+    workloads = [json.dumps([str(1000 + at), base64.b64encode(each).decode()]) for at, each in enumerate(packed)]
     arguments = [["TENSOR", "float32", [32, 16]], ["TENSOR", "float32", [16, 24]], ["TENSOR", "float32", [32, 24]]]
     target = {"kind": "llvm", "keys": ["cpu"], "mcpu": "skylake-avx512", "num-cores": 4, "tag": ""}
     trace = [[["GetBlock", [], ["C", "main"], ["b0"]], ["GetLoops", ["b0"], [], ["l1", "l2", "l3"]],
               ["SamplePerfectTile", ["l1"], [4, 64], ["v4", "v5", "v6", "v7"]]], [[2, [4, 2, 2, 2]]]]  # fmt: skip
     tuned = [json.dumps([workload, [trace, times, target, arguments]]) for workload, times in records]
     return "\n".join(workloads) + "\n", "\n".join(tuned) + "\n"
+
+
+# Four dense layers by name: rows, columns, and the extent that is summed. resnet_18 has the first
+# two, resnet_50 the last three.
+DENSE = {digit: (32, 64 * (at + 1), 64) for at, digit in enumerate("abcd")}
+RESNET_18, RESNET_50 = "((resnet_18,[(1,3,224,224)]),llvm).task.pkl", "((resnet_50,[(1,3,224,224)]),llvm).task.pkl"
+
+
+def write_tenset_tasks(folder):
+    """Writes network_info: two networks, and the list of all tasks."""
+    tasks = {digit: (dense_key(digit, *size), te_dense(*size)) for digit, size in DENSE.items()}
+    for name, digits, weights in ((RESNET_18, "ab", [3, 1]), (RESNET_50, "bcd", [2, 4, 1])):
+        write(folder, f"network_info/{name}", task_pickle([tasks[digit] for digit in digits], weights))
+    write(folder, "network_info/all_tasks.pkl", task_pickle(list(tasks.values())))
+
+
+def write_tenset_records(folder, digits="abcd", count=60):
+    """Writes measure_records: a file for each task. Tasks of other names than DENSE's are unknown."""
+    for digit in digits:
+        size = DENSE.get(digit, DENSE["a"])
+        lines = dense_records(dense_key(digit, *size), *size, count)
+        write(folder, f"measure_records/e5-2673/([{digit}],llvm).json", "\n".join(lines) + "\n")
+
+
+def write_metaschedule(folder, modules, records):
+    for name, lines in zip(("workload", "tuning_record"), metaschedule_lines(modules, records)):
+        write(folder, f"database_{name}.json", lines)
+
+
+if __name__ == "__main__":
+    write_tenset_tasks(os.path.join(sys.argv[1], "tenset"))
+    write_tenset_records(os.path.join(sys.argv[1], "tenset"))
+    both = [tir_matmul(32, 24, 16), tir_matmul(32, 24, 16, scheduled=True)]
+    tuned = [(0, [3.1e-6, 3.3e-6]), (0, [1e10]), (0, [2.4e-6, 2.6e-6]), (1, [5e-6, 5.2e-6])]
+    write_metaschedule(os.path.join(sys.argv[1], "metaschedule"), both, tuned)

@@ -1,6 +1,6 @@
 """MetaSchedule's database as lines that Pruner and scripts can use.
 
-A database is two files. A line of database_workload.json is [hash, base64 of the IRModule's graph];
+A database is two files. A line of database_workload.json is [hash, base64 of the IRModule's graph behind its length];
 a line of database_tuning_record.json is [number of a workload, [trace, times, target, arguments]].
 A trace is MetaSchedule's own program of schedule instructions. It has no form in Pruner's schedule
 space and none as Ansor's steps, so a line keeps the trace as it is and is no record of Pruner's.
@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import statistics
+import struct
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from pruner.data.files import DataError, json_lines, written
@@ -32,8 +33,11 @@ def _workload(where: str, line: Any) -> Workload:
     if not isinstance(line, list) or len(line) != 2 or not all(isinstance(part, str) for part in line):
         raise DataError(f"{where}: no workload: expected [hash, module in base64]")
     try:
-        text = base64.b64decode(line[1], validate=True).decode()
-    except (binascii.Error, ValueError):
+        content = base64.b64decode(line[1], validate=True)
+        if content[:8] == struct.pack("<Q", len(content) - 8):  # TVM packs a text behind its length
+            content = content[8:]
+        text = content.decode()
+    except (binascii.Error, ValueError, struct.error):
         raise DataError(f"{where}: the module is no base64; the line may be cut") from None
     try:
         return Workload(line[0], TirDag(Graph(text).root).stages, "")
