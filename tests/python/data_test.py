@@ -14,11 +14,10 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
+import tvm_samples as samples
 from pruner import _program
 from pruner.data import __main__ as command
 from pruner.data import inert_pickle, tenset
-
-import tvm_samples as samples
 
 HAS_PYARROW = importlib.util.find_spec("pyarrow") is not None
 M, N, K = samples.DENSE["a"]

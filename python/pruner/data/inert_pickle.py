@@ -32,14 +32,6 @@ class Inert:
         self.state: Any = None  # what the object would have been restored from
 
 
-_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
-_VALUES = {
-    *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
-    *("STRING", "BINSTRING", "SHORT_BINSTRING"),
-    *("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
-    *("SHORT_BINBYTES", "BINBYTES", "BINBYTES8"),
-}
-_EMPTY = {"EMPTY_LIST": list, "EMPTY_DICT": dict, "EMPTY_TUPLE": tuple}
 _MARK = object()
 
 
@@ -92,71 +84,95 @@ class _Machine:
                 raise InertPickleError("the pickle has a dict whose key is no text or number")
             target[key] = value
 
-    def step(self, op: str, argument: Any) -> None:
-        stack = self.stack
-        if op in ("PROTO", "FRAME"):
-            pass
-        elif op in _CONSTANTS:
-            stack.append(_CONSTANTS[op])
-        elif op in _VALUES:
-            stack.append(argument)
-        elif op in _EMPTY:
-            stack.append(_EMPTY[op]())
-        elif op == "MARK":
-            stack.append(_MARK)
-        elif op == "POP":
-            if not stack:
-                raise InertPickleError("the pickle takes a value that is not there")
-            stack.pop()
-        elif op == "POP_MARK":
-            self.pop_to_mark()
-        elif op == "DUP":
-            stack.append(self.top(object))
-        elif op == "MEMOIZE":
-            self.memo[len(self.memo)] = self.top(object)
-        elif op in ("PUT", "BINPUT", "LONG_BINPUT"):
-            self.memo[argument] = self.top(object)
-        elif op in ("GET", "BINGET", "LONG_BINGET"):
-            if argument not in self.memo:
-                raise InertPickleError("the pickle takes a value that is not there")
-            stack.append(self.memo[argument])
-        elif op == "LIST":
-            stack.append(self.pop_to_mark())
-        elif op == "APPEND":
-            value = self.pop()
-            self.top(list).append(value)
-        elif op == "APPENDS":
-            values = self.pop_to_mark()
-            self.top(list).extend(values)
-        elif op == "TUPLE":
-            stack.append(tuple(self.pop_to_mark()))
-        elif op in ("TUPLE1", "TUPLE2", "TUPLE3"):
-            values = [self.pop() for _ in range(int(op[-1]))]
-            stack.append(tuple(reversed(values)))
-        elif op == "DICT":
-            values = self.pop_to_mark()
-            stack.append({})
-            self.put_items(values)
-        elif op == "SETITEM":
-            value, key = self.pop(), self.pop()
-            self.put_items([key, value])
-        elif op == "SETITEMS":
-            self.put_items(self.pop_to_mark())
-        elif op == "GLOBAL":
-            stack.append(self.name(*argument.split(" ", 1)))
-        elif op == "STACK_GLOBAL":
-            name, module = self.pop(), self.pop()
-            stack.append(self.name(module, name))
-        elif op == "REDUCE":
-            stack.append(self.reduce())
-        elif op == "NEWOBJ":
-            arguments, cls = self.pop(), self.pop()
-            stack.append(self.make(cls, arguments))
-        elif op == "BUILD":
-            state = self.pop()
-            self.top(Inert).state = state
-        else:
-            raise InertPickleError(f"the pickle has the operation {op}, which is refused")
+    def push(self, value: Any) -> None:
+        self.stack.append(value)
+
+    def remember(self, place: int) -> None:
+        self.memo[place] = self.top(object)
+
+    def recall(self, place: int) -> None:
+        if place not in self.memo:
+            raise InertPickleError("the pickle takes a value that is not there")
+        self.push(self.memo[place])
+
+    def push_last(self, count: int) -> None:
+        values = [self.pop() for _ in range(count)]
+        self.push(tuple(reversed(values)))
+
+    def drop(self) -> None:
+        if not self.stack:
+            raise InertPickleError("the pickle takes a value that is not there")
+        self.stack.pop()
+
+    def drop_to_mark(self) -> None:
+        self.pop_to_mark()
+
+    def append(self, values: List[Any]) -> None:
+        self.top(list).extend(values)
+
+    def put_dict(self) -> None:
+        items = self.pop_to_mark()
+        self.push({})
+        self.put_items(items)
+
+    def put_item(self) -> None:
+        value, key = self.pop(), self.pop()
+        self.put_items([key, value])
+
+    def push_global(self) -> None:
+        name, module = self.pop(), self.pop()
+        self.push(self.name(module, name))
+
+    def new_object(self) -> None:
+        arguments, cls = self.pop(), self.pop()
+        self.push(self.make(cls, arguments))
+
+    def build(self) -> None:
+        state = self.pop()
+        self.top(Inert).state = state
+
+
+def _value(machine: _Machine, argument: Any) -> None:
+    machine.push(argument)
+
+
+# All operations that are not refused: what each does with the machine and its argument.
+_ACTIONS: Dict[str, Callable[[_Machine, Any], None]] = {
+    "PROTO": lambda m, a: None,
+    "FRAME": lambda m, a: None,
+    "NONE": lambda m, a: m.push(None),
+    "NEWTRUE": lambda m, a: m.push(True),
+    "NEWFALSE": lambda m, a: m.push(False),
+    **dict.fromkeys(("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4"), _value),
+    **dict.fromkeys(("FLOAT", "BINFLOAT", "STRING", "BINSTRING", "SHORT_BINSTRING"), _value),
+    **dict.fromkeys(("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"), _value),
+    **dict.fromkeys(("SHORT_BINBYTES", "BINBYTES", "BINBYTES8"), _value),
+    "MARK": lambda m, a: m.push(_MARK),
+    "POP": lambda m, a: m.drop(),
+    "POP_MARK": lambda m, a: m.drop_to_mark(),
+    "DUP": lambda m, a: m.push(m.top(object)),
+    "MEMOIZE": lambda m, a: m.remember(len(m.memo)),
+    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT"), _Machine.remember),
+    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), _Machine.recall),
+    "EMPTY_LIST": lambda m, a: m.push([]),
+    "LIST": lambda m, a: m.push(m.pop_to_mark()),
+    "APPEND": lambda m, a: m.append([m.pop()]),
+    "APPENDS": lambda m, a: m.append(m.pop_to_mark()),
+    "EMPTY_TUPLE": lambda m, a: m.push(()),
+    "TUPLE": lambda m, a: m.push(tuple(m.pop_to_mark())),
+    "TUPLE1": lambda m, a: m.push_last(1),
+    "TUPLE2": lambda m, a: m.push_last(2),
+    "TUPLE3": lambda m, a: m.push_last(3),
+    "EMPTY_DICT": lambda m, a: m.push({}),
+    "DICT": lambda m, a: m.put_dict(),
+    "SETITEM": lambda m, a: m.put_item(),
+    "SETITEMS": lambda m, a: m.put_items(m.pop_to_mark()),
+    "GLOBAL": lambda m, a: m.push(m.name(*a.split(" ", 1))),
+    "STACK_GLOBAL": lambda m, a: m.push_global(),
+    "REDUCE": lambda m, a: m.push(m.reduce()),
+    "NEWOBJ": lambda m, a: m.new_object(),
+    "BUILD": lambda m, a: m.build(),
+}
 
 
 def load(data: bytes, allowed: Callable[[Name], bool]) -> Any:
@@ -168,10 +184,13 @@ def load(data: bytes, allowed: Callable[[Name], bool]) -> Any:
     machine = _Machine(allowed)
     position = 0
     try:
-        for opcode, argument, position in pickletools.genops(data):
+        for opcode, argument, at in pickletools.genops(data):
+            position = at or 0
             if opcode.name == "STOP":
                 break
-            machine.step(opcode.name, argument)
+            if opcode.name not in _ACTIONS:
+                raise InertPickleError(f"the pickle has the operation {opcode.name}, which is refused")
+            _ACTIONS[opcode.name](machine, argument)
         if len(machine.stack) != 1 or machine.stack[0] is _MARK:
             raise InertPickleError("the pickle is not one value")
     except InertPickleError as error:

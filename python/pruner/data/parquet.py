@@ -8,13 +8,12 @@ import json
 import math
 import os
 import statistics
-import struct
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional
 
+from pruner.data.features_file import DATAFLOW, FeaturesFile, is_features_file, trained_on
 from pruner.data.files import DataError, find, json_lines
 
 ROWS = 4096  # rows that are in memory at a time
-DATAFLOW = (8, 23)  # steps of a program's data flow, and values of a step
 FAILED_S = 1e9  # a failed trial has a time of 1e10 s
 
 
@@ -29,12 +28,6 @@ def _pyarrow():
 
 def _json(value: Any) -> Optional[str]:
     return None if value is None else json.dumps(value)
-
-
-def _is_dataset(path: str) -> bool:
-    with open(path, "rb") as file:
-        head = file.read(9)
-    return len(head) == 9 and head[8:] == b"{" and head[0:1] != b"{"
 
 
 def _side(path: str) -> Optional[str]:
@@ -173,90 +166,12 @@ def _convert_lines(pa, files: List[str], out: str) -> str:
     return f"{out}: {count} {what} from {len(files)} files"
 
 
-class _Dataset:
-    """A file of features, mapped to memory. The file's checksum is not computed."""
-
-    _COLUMNS = {
-        "id": "<u8", "latency": "<f8", "row_offset": "<i8", "primitive_offset": "<i8", "task": "<i4",
-        "primitives": "<i4", "dataflow": "<f4", "rows": "<f4",
-    }  # fmt: skip
-
-    def __init__(self, path: str):
-        try:
-            self._read(path)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, struct.error):
-            raise DataError(f"{path}: no file of features, or a damaged one") from None
-
-    def _read(self, path: str) -> None:
-        import numpy as np
-
-        size = os.path.getsize(path)
-        with open(path, "rb") as file:
-            length = struct.unpack("<Q", file.read(8))[0]
-            if length > size:
-                raise DataError(f"{path}: no file of features, or a cut one")
-            header = json.loads(file.read(length))
-        metadata = header["__metadata__"]
-        if metadata["format"] != "pruner-dataset":
-            raise DataError(f"{path}: no file of features")
-        self.tasks: List[Dict[str, str]] = json.loads(metadata["tasks"])
-        self.columns = {}
-        for name, code in self._COLUMNS.items():
-            begin, end = (8 + length + offset for offset in header[name]["data_offsets"])
-            if end > size:
-                raise DataError(f"{path}: the file is cut: the column {name} ends after the file")
-            dtype, shape = np.dtype(code), tuple(header[name]["shape"])
-            if math.prod(shape) * dtype.itemsize != end - begin:
-                raise ValueError
-            self.columns[name] = (np.memmap(path, dtype, "r", begin, shape) if begin < end
-                                  else np.empty(shape, dtype))  # fmt: skip
-        self._check(len(self.columns["id"]))
-
-    def _check(self, programs: int) -> None:
-        """Raises ValueError if columns contradict each other."""
-        columns = self.columns
-        flat = [columns[name].ndim == 1 for name in self._COLUMNS if name not in ("dataflow", "rows")]
-        named = [isinstance(task[key], str) for task in self.tasks for key in ("workload_key", "target")]
-        if not all(flat + named):
-            raise ValueError
-        if not (len(columns["latency"]) == len(columns["task"]) == len(columns["dataflow"]) == programs):
-            raise ValueError
-        if columns["rows"].ndim != 2 or columns["dataflow"].shape[1:] != DATAFLOW:
-            raise ValueError
-        for values, offsets in (("rows", "row_offset"), ("primitives", "primitive_offset")):
-            places = columns[offsets]
-            if len(places) != programs + 1 or places[0] != 0 or places[-1] != len(columns[values]):
-                raise ValueError
-            if (places[1:] < places[:-1]).any():
-                raise ValueError
-        if programs and not 0 <= columns["task"].min() <= columns["task"].max() < len(self.tasks):
-            raise ValueError
-
-
-def _trained_on(path: str) -> Tuple[set, bool]:
-    """Returns the ids of the programs that a model was trained on, and whether these are all."""
-    with open(path, "rb") as file:
-        content = file.read()
-    try:
-        if content[:1] == b"{":
-            text = json.loads(content)["learner"]["attributes"]["trained_on"]
-        else:
-            length = struct.unpack("<Q", content[:8])[0]
-            text = json.loads(content[8 : 8 + length])["__metadata__"]["trained_on"]
-        seen = json.loads(text)
-        digits = seen["programs"]
-        ids = {int(digits[at : at + 16], 16) for at in range(0, len(digits), 16)}
-    except (KeyError, TypeError, ValueError, AttributeError, struct.error):
-        raise DataError(f"{path}: the model does not say what it was trained on") from None
-    return ids, seen["complete"]
-
-
 def _convert_dataset(pa, path: str, out: str, model: Optional[str]) -> str:
     import numpy as np
 
-    dataset = _Dataset(path)
-    columns, tasks = dataset.columns, dataset.tasks
-    seen, complete = _trained_on(model) if model else (set(), True)
+    features = FeaturesFile(path)
+    columns, tasks = features.columns, features.tasks
+    seen, complete = trained_on(model) if model else (set(), True)
     width, flow = columns["rows"].shape[1], math.prod(DATAFLOW)
     fixed = lambda size: pa.list_(pa.float32(), size)  # noqa: E731
     schema = pa.schema([
@@ -276,7 +191,9 @@ def _convert_dataset(pa, path: str, out: str, model: Optional[str]) -> str:
         for begin in range(0, count, ROWS):
             end = min(begin + ROWS, count)
             ids, latency = columns["id"][begin:end], columns["latency"][begin:end]
-            sides = ["train" if int(each) in seen else "test" for each in ids] if model else [None] * (end - begin)
+            sides: List[Optional[str]] = [None] * (end - begin)
+            if model:
+                sides = ["train" if int(each) in seen else "test" for each in ids]
             trained += sides.count("train")
             named = [tasks[task] for task in columns["task"][begin:end]]
             writer.write_table(pa.table([
@@ -300,7 +217,7 @@ def convert(paths: List[str], out: str, model: Optional[str]) -> str:
     """Writes one Parquet file. Returns a summary of one line."""
     pa = _pyarrow()
     files = find(paths, (".json", ".jsonl", ".json.gz", ".ds"))
-    datasets = [path for path in files if _is_dataset(path)]
+    datasets = [path for path in files if is_features_file(path)]
     if model and not datasets:
         raise DataError("--model: only a file of features has a side for each program; name a .ds file")
     if not datasets:

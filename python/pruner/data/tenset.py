@@ -109,7 +109,7 @@ def tasks_of(path: str) -> Iterator[Dict[str, Any]]:
         raise DataError(f"{path}: {len(tasks)} tasks and {len(weights)} weights")
     for number, task in enumerate(tasks):
         line: Dict[str, Any] = {}
-        if network is not None:
+        if network is not None and weights is not None:
             line = {"network": network.name, "input_shape": network.shape, "idx": number}
             line["weight"] = weights[number]
             if not isinstance(weights[number], int):
@@ -182,7 +182,8 @@ def convert_records(paths: List[str], tasks: str, out: str, drop_unknown: bool) 
     """
     known = _keys_of_tasks(tasks)
     resolved: Dict[str, bool] = {}
-    kept, unknown, first_unknown = 0, Counter(), {}
+    unknown: Dict[str, List[Any]] = {}  # by key: the first record's place, and the records
+    kept = 0
     files = find(paths, (".json", ".json.gz"))
     with written(out) as file:
         for path in files:
@@ -205,12 +206,11 @@ def convert_records(paths: List[str], tasks: str, out: str, drop_unknown: bool) 
                         f"{where}: no task of {tasks} has the workload key {key};"
                         " --drop-unknown leaves such records out"
                     )
-                unknown[key] += 1
-                first_unknown.setdefault(key, where)
+                unknown.setdefault(key, [where, 0])[1] += 1
         if kept == 0:
             raise DataError(f"{files[0]}: not converted, as no record has a task of {tasks}")
     tasks_kept = sum(resolved.values())
     summary = f"{out}: {kept} records of {tasks_kept} tasks from {len(files)} files"
-    for key, count in unknown.items():
-        summary += f"\nleft out: {count} records with no task, {key} (first: {first_unknown[key]})"
+    for key, (first, count) in unknown.items():
+        summary += f"\nleft out: {count} records with no task, {key} (first: {first})"
     return summary

@@ -85,7 +85,8 @@ class TirDag:
                 raise TvmGraphError("a block reads a buffer before the buffer is written")
             return f"{self.names[node.buffer.number]}[{', '.join(map(to_text, node.indices.items()))}]"
 
-        to_text, taken = ExprPrinter(load), set()
+        to_text = ExprPrinter(load)
+        taken: set = set()
         axes: Dict[str, List] = {SPATIAL: [], REDUCE: []}
         spatial = []
         for axis in block.iter_vars.items():
@@ -112,16 +113,16 @@ class TirDag:
             text = to_text(store.value)
         self.written.add(store.buffer.number)
         dtype = store.buffer.text("dtype")
-        stage = {"op": self.name(store.buffer), "kind": "compute", "tag": ""}
+        stage: Dict[str, Any] = {"op": self.name(store.buffer), "kind": "compute", "tag": ""}
         stage.update({"dtype": dtype} if dtype != "float32" else {})
         stage.update({"axis": axes[SPATIAL], "reduce_axis": axes[REDUCE], "body": [text]})
         return {**stage, "attrs": {}, "output": output}
 
     def reduction(self, block: Node, reduce_axes: List, to_text: ExprPrinter) -> str:
         store, value = block.body, block.body.value
-        combiner, is_identity = _COMBINERS.get(value.kind, (None, None))
-        if combiner is None:
+        if value.kind not in _COMBINERS:
             raise TvmGraphError(f"the node {value.kind or 'null'} combines no terms of a reduction")
+        combiner, is_identity = _COMBINERS[value.kind]
         places = [index.number for index in store.indices.items()]
         sides = [value.a, value.b]
         sums = [side for side in sides if side.kind == "BufferLoad" and side.buffer.number == store.buffer.number

@@ -129,7 +129,7 @@ def unique_name(name: str, taken: set) -> str:
 class ExprPrinter:
     """Prints expressions in the spelling that `pruner` reads."""
 
-    def __init__(self, load: Callable[[Node, Callable[[Node], str]], Optional[str]]):
+    def __init__(self, load: "Callable[[Node, ExprPrinter], Optional[str]]"):
         self.load = load  # gives the text of a node that reads a tensor; None: the node reads none
         self.names: Dict[int, str] = {}  # of variables, by number of the node
         self.texts: Dict[int, str] = {}
@@ -230,7 +230,8 @@ class DagReader:
             indices = ", ".join(map(to_text, node.indices.items()))
             return f"{self.add(node.producer.op)}[{indices}]"
 
-        to_text, taken = ExprPrinter(load), set()
+        to_text = ExprPrinter(load)
+        taken: set = set()
         axes: Dict[str, List] = {}
         for key in ("axis", "reduce_axis"):
             axes[key] = []
