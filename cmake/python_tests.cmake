@@ -20,6 +20,8 @@ if(PRUNER_PYTHON)
                                        --program $<TARGET_FILE:pruner>)
   set_tests_properties(report_browser PROPERTIES LABELS codegen TIMEOUT 120 SKIP_RETURN_CODE 77)
 endif()
+# The test seeds runs the published command lines of examples/seeds.
+add_python_test(seeds "${PRUNER_PYTHON}" 300)
 add_python_test(package "${PRUNER_PEERS_PYTHON}" 300)
 add_python_test(data "${PRUNER_PEERS_PYTHON}" 300)
 add_python_test(device "${PRUNER_PEERS_PYTHON}" 300 "LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/fakes"

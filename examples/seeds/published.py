@@ -29,7 +29,7 @@ class WithoutEffect(argparse.Action):
     """The action of a published flag that has no meaning here; the action says so."""
 
     def __call__(self, parser, namespace, values, option_string=None):
-        print(f"{option_string}: no effect: {self.help}", flush=True)
+        print(f"{option_string}: {self.help}", flush=True)
 
 
 class Line(argparse.ArgumentParser):
@@ -43,7 +43,7 @@ class Line(argparse.ArgumentParser):
 
     def add_without_effect(self, *names, why, **options):
         """Adds a flag that is taken and ignored. `why` is printed if the flag is given."""
-        self.add_argument(*names, action=WithoutEffect, help=why, default=argparse.SUPPRESS, **options)
+        self.add_argument(*names, action=WithoutEffect, help=f"no effect: {why}", default=argparse.SUPPRESS, **options)
 
 
 def option(name, value):
