@@ -31,5 +31,5 @@ published.run(
     *published.option("--psa", args.psa),
     *published.option("--seed", args.seed),
     *published.option("--num-measure-per-iter", args.num_measure_per_iter),
-    *([] if args.continue_tuning else ["--fresh"]),
+    "--continue-tuning" if args.continue_tuning else "--fresh",
 )
