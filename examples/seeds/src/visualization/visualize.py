@@ -25,8 +25,9 @@ def chart(file, title, rows):
             if value is None:
                 continue
             high, bar_x = HEIGHT * value / most, x + k * BAR
-            parts.append(f'<rect x="{bar_x}" y="{BOTTOM - high:.1f}" width="{BAR}" height="{high:.1f}" fill="{color}"/>')
-            parts.append(f'<text x="{bar_x + BAR / 2}" y="{BOTTOM - high - 5:.1f}" text-anchor="middle">{value:.3g}</text>')
+            top = BOTTOM - high
+            parts.append(f'<rect x="{bar_x}" y="{top:.1f}" width="{BAR}" height="{high:.1f}" fill="{color}"/>')
+            parts.append(f'<text x="{bar_x + BAR / 2}" y="{top - 5:.1f}" text-anchor="middle">{value:.3g}</text>')
         parts.append(f'<text transform="translate({x + BAR},{BOTTOM + 18}) rotate(30)">{network}</text>')
     for k, (name, color) in enumerate(COLORS.items()):
         parts.append(f'<rect x="{LEFT + 130 * k}" y="42" width="12" height="12" fill="{color}"/>')
