@@ -153,6 +153,7 @@ void LockstepRun::run(const LockstepBody& body, const Threads& threads) {
         [&](const BarrierStep&) { barrier(threads); },
         [&](const MmaStep& s) { mma(s, threads); },
         [&](const LoadMatrixStep& s) { load_matrix(s, threads); },
+        [&](const LaneFoldStep& s) { fold_lanes(s, threads); },
         [&](const AsyncCopyStep& s) { async_copy(s, threads); },
         [&](const CommitStep&) { commit(threads); },
         [&](const WaitStep& s) { wait(s, threads); });

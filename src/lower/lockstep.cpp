@@ -128,6 +128,7 @@ class Compiler {
   LoadMatrixStep warp_step(const LoadMatrix& n) {
     return {place(n.to), place(n.from), n.matrices, n.transposed};
   }
+  LaneFoldStep warp_step(const LaneFold& n) { return {place(n.element), n.combiner, n.lanes}; }
   AsyncCopyStep warp_step(const AsyncCopy& n) {
     return {place(n.to), place(n.from), n.elements, node(n.valid)};
   }

@@ -108,6 +108,11 @@ struct LoadMatrixStep {
   int matrices;
   bool transposed;
 };
+struct LaneFoldStep {
+  SlotPlace element;
+  Combiner combiner;
+  int lanes;
+};
 struct AsyncCopyStep {
   SlotPlace to, from;
   int elements;
@@ -128,6 +133,7 @@ struct LockstepStmt {
                BarrierStep,
                MmaStep,
                LoadMatrixStep,
+               LaneFoldStep,
                AsyncCopyStep,
                CommitStep,
                WaitStep>

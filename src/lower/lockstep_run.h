@@ -140,6 +140,7 @@ class LockstepRun {
   template <typename T>
   void multiply(const MmaStep& s, const Threads& threads, std::vector<T> Memory::*values);
   void load_matrix(const LoadMatrixStep& s, const Threads& threads);
+  void fold_lanes(const LaneFoldStep& s, const Threads& threads);
   void async_copy(const AsyncCopyStep& s, const Threads& threads);
   void commit(const Threads& threads);
   void wait(const WaitStep& s, const Threads& threads);

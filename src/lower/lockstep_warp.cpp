@@ -1,6 +1,7 @@
 // Statements of warps, by the fragments of space/mma.h; a copy's elements are there when its thread
 // has waited.
 #include "lower/lockstep_run.h"
+#include "tensor/scalar_ops.h"
 
 namespace pruner {
 
@@ -124,6 +125,31 @@ void LockstepRun::load_matrix(const LoadMatrixStep& s, const Threads& threads) {
       if (source.is_real) target.reals[into] = source.reals[at];
       if (!source.is_real) target.integers[into] = source.integers[at];
     }
+  }
+}
+
+void LockstepRun::fold_lanes(const LaneFoldStep& s, const Threads& threads) {
+  const std::vector<int64_t> flats = places(s.element, threads, 1);
+  if (flats.empty()) return;
+  Memory& m = memory(s.element.buffer);
+  const auto at = [&](int t) {
+    return memory_place(s.element.buffer, flats[static_cast<size_t>(t)], t);
+  };
+  for (const int t : threads) {
+    const auto flat = static_cast<size_t>(flats[static_cast<size_t>(t)]);
+    if (!touched<false>(looks(s.element.buffer), flat, at(t), t)) return;
+  }
+  const DType dtype = program_[s.element.buffer].dtype;
+  std::vector<double> before(static_cast<size_t>(launch_->threads));
+  for (int distance = 1; distance < s.lanes; distance *= 2) {
+    for (const int t : threads) before[static_cast<size_t>(t)] = m.reals[at(t)];
+    with_value(facts_of(s.combiner).op, [&](const auto& value) {
+      for (const int t : threads) {
+        const double own = before[static_cast<size_t>(t)];
+        const double other = before[static_cast<size_t>(t ^ distance)];
+        m.reals[at(t)] = round_to(dtype, value(own, other));
+      }
+    });
   }
 }
 

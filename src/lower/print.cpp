@@ -43,6 +43,11 @@ class Printer {
     return "load_matrix.x" + std::to_string(n.matrices) + (n.transposed ? ".transposed " : " ") +
            text(n.to) + " = " + text(n.from);
   }
+  std::string text(const LaneFold& n) const {
+    const bool max = n.combiner == Combiner::kMax;
+    return "fold_lanes." + std::to_string(n.lanes) + " " + text(n.element) +
+           (max ? " max=" : " +=");
+  }
   std::string text(const AsyncCopy& n) const {
     return "async_copy " + text(n.to) + " = " + text(n.from) + ", " + text(n.valid) + " of " +
            std::to_string(n.elements);

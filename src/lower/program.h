@@ -42,6 +42,10 @@
 //    says where row r of matrix i begins, at a multiple of 16 bytes; where there are fewer rows
 //    than lanes, the others name rows that exist, too. Each lane gets its matrix_fragment() of one
 //    matrix after the other, or, of elements of two bytes, of each one transposed.
+//  - LaneFold folds one float32 of each lane over groups of 2, 4, 8, 16 or 32 neighbouring lanes;
+//  each
+//    lane of a group gets the group's result. Lanes whose numbers differ in one bit exchange their
+//    values and fold them, from the lowest bit on.
 //  - AsyncCopy copies elements of together 4, 8 or 16 bytes, at a multiple of as many in both
 //    memories, from global to shared memory while its thread goes on. Only the first `valid` of
 //    them are read, and need to be there; the others become 0. Its threads go their own ways.
@@ -150,6 +154,11 @@ struct LoadMatrix {
   int matrices = 1;
   bool transposed = false;
 };
+struct LaneFold {
+  ElementPlace element;                // kRegister
+  Combiner combiner = Combiner::kSum;  // kSum or kMax
+  int lanes = 2;                       // lanes of a group
+};
 struct AsyncCopy {
   ElementPlace to, from;  // kShared, kArgument or kWorkspace
   int elements = 1;       // elements copied
@@ -162,7 +171,8 @@ struct Wait {
 
 /// Statements of warps.
 template <typename T>
-concept WarpStmt = std::same_as<T, Mma> || std::same_as<T, LoadMatrix> ||
+concept WarpStmt =
+    std::same_as<T, Mma> || std::same_as<T, LoadMatrix> || std::same_as<T, LaneFold> ||
     std::same_as<T, AsyncCopy> || std::same_as<T, Commit> || std::same_as<T, Wait>;
 
 /// Calls fn(place, whether it is written) with each place of a statement of warps.
@@ -173,6 +183,7 @@ void each_place(Node& n, const Fn& fn) {
     fn(n.a, false);
     fn(n.b, false);
   }
+  if constexpr (requires { n.element; }) fn(n.element, true);
   if constexpr (requires { n.to; }) {
     fn(n.to, true);
     fn(n.from, false);
@@ -190,6 +201,7 @@ struct StmtNode {
                Block,
                Mma,
                LoadMatrix,
+               LaneFold,
                AsyncCopy,
                Commit,
                Wait>

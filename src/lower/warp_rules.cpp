@@ -94,6 +94,7 @@ ThreadSpread spread_of_threads(const Program& program,
 
 std::string_view statement_name(const Mma&) { return "an mma"; }
 std::string_view statement_name(const LoadMatrix&) { return "a load of matrices"; }
+std::string_view statement_name(const LaneFold&) { return "a fold over lanes"; }
 std::string_view statement_name(const AsyncCopy&) { return "an asynchronous copy"; }
 std::string_view statement_name(const Commit&) { return "a commit"; }
 std::string_view statement_name(const Wait&) { return "a wait"; }
@@ -121,6 +122,16 @@ Result<Unit> check_warp_stmt(const Program& program,
   TRY(in_scope(program, n.from, Scope::kShared, dtype));
   TRY(aligned(program, n.from, 16 / bytes, lets));
   return in_registers(program, n.to, dtype, n.matrices * 4 / bytes, lets);
+}
+
+Result<Unit> check_warp_stmt(const Program& program,
+                             const LaneFold& n,
+                             std::span<const Expr> lets) {
+  if (n.lanes != 2 && n.lanes != 4 && n.lanes != 8 && n.lanes != 16 && n.lanes != kWarpLanes)
+    return Error("a fold over ", n.lanes, " lanes");
+  if (n.combiner != Combiner::kSum && n.combiner != Combiner::kMax)
+    return Error("a fold over lanes that neither adds nor takes the greatest");
+  return in_registers(program, n.element, DType::kFloat32, 1, lets);
 }
 
 Result<Unit> check_warp_stmt(const Program& program,

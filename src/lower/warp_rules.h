@@ -22,6 +22,7 @@ ThreadSpread spread_of_threads(const Program& program,
 /// "a mma", "a wait", ...: for messages.
 std::string_view statement_name(const Mma&);
 std::string_view statement_name(const LoadMatrix&);
+std::string_view statement_name(const LaneFold&);
 std::string_view statement_name(const AsyncCopy&);
 std::string_view statement_name(const Commit&);
 std::string_view statement_name(const Wait&);
@@ -31,6 +32,7 @@ Result<Unit> check_warp_stmt(const Program& program, const Mma& n, std::span<con
 Result<Unit> check_warp_stmt(const Program& program,
                              const LoadMatrix& n,
                              std::span<const Expr> lets);
+Result<Unit> check_warp_stmt(const Program& program, const LaneFold& n, std::span<const Expr> lets);
 Result<Unit> check_warp_stmt(const Program& program,
                              const AsyncCopy& n,
                              std::span<const Expr> lets);

@@ -271,6 +271,16 @@ static inline void load_matrix(const Out& out, const In& in) {
   fake_thread.meet(__LINE__);
 }
 
+static unsigned fake_words[pruner::kWarpLanes];
+
+template <int kDistance, typename Out, typename In>
+static inline void exchange(const Out& out, const In& in) {
+  fake_words[lane()] = static_cast<unsigned>(in.items[0].bits);
+  fake_thread.meet(__LINE__);
+  out.items[0].write(fake_words[lane() ^ kDistance]);
+  fake_thread.meet(__LINE__);
+}
+
 template <int kBytes, typename Out, typename In>
 static inline void async_copy(const Out&, const In& in) {
   fake_thread.copy(fake_dynamic_shared + static_cast<int>(in.items[0].bits),

@@ -69,6 +69,7 @@ std::string function_of(const std::string& text) {
       R"(^ldmatrix\.sync\.aligned\.m8n8\.x([124])(\.trans)?\.shared\.b16 \{)");
   static const std::regex kCopy(
       R"(^cp\.async\.(cg|ca)\.shared\.global \[%0\], \[%1\], (\d+), %2;$)");
+  static const std::regex kExchange(R"(^shfl\.sync\.bfly\.b32 %0, %1, (\d+), 31, -1;$)");
   static const std::regex kWait(R"(^cp\.async\.wait_group (\d+);$)");
   std::smatch m;
   if (std::regex_search(text, m, kMma))
@@ -78,6 +79,7 @@ std::string function_of(const std::string& text) {
   // Past the L1 cache go 16 bytes only.
   if (std::regex_search(text, m, kCopy) && (m[1] == "ca" || m[2] == "16"))
     return m.format("async_copy<$2>");
+  if (std::regex_search(text, m, kExchange)) return m.format("exchange<$1>");
   if (std::regex_search(text, m, kWait)) return m.format("wait_for_copies<$1>");
   if (text == "cp.async.commit_group;") return "commit_copies";
   if (text == "cvt.rna.tf32.f32 %0, %1;") return "to_tf32";

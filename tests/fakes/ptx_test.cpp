@@ -129,6 +129,8 @@ TEST(FakeNvrtcPtx, KnowsInstructionsByTheirWords) {
   };
   const char* const words = "the fake NVRTC does not emulate inline PTX";
   EXPECT_TRUE(kernel(R"(asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(x) : "f"(1.0f));)").ok());
+  EXPECT_TRUE(kernel(R"(asm("shfl.sync.bfly.b32 %0, %1, 4, 31, -1;" : "=r"(x) : "r"(x));)").ok());
+  EXPECT_ERROR(kernel(R"(asm("shfl.sync.up.b32 %0, %1, 4, 31, -1;" : "=r"(x) : "r"(x));)"), words);
   EXPECT_ERROR(kernel(R"(asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(x) : "f"(1.0f));)"), words);
   EXPECT_ERROR(
       kernel(R"(asm("cp.async.cg.shared.global [%0], [%1], 8, %2;" :: "r"(x), "l"(y), "r"(8));)"),

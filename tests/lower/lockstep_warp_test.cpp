@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "golden.h"
 #include "lower/warp_programs.h"
 
@@ -89,6 +92,41 @@ TEST_F(CopiesTest, ReadWhatIsThere) {
   EXPECT_ERROR(run([](Expr) { return Expr(4); }, 0), "x: index 16 of dim 0 is not below 16");
   EXPECT_ERROR(run([](Expr t) { return select(t < Expr(4), Expr(5), Expr(0)); }, 0),
                "a copy reads 5 of 4 elements");
+}
+
+// Each lane gets the result of its group; what is no number stays none in its group alone.
+TEST(LockstepWarp, FoldsOverGroupsOfLanes) {
+  for (const Combiner combiner : {Combiner::kSum, Combiner::kMax}) {
+    for (const int lanes : {2, 4, 8, 16, 32}) {
+      ProgramBuilder b("fold");
+      const TensorId x = b.input("x", {64}), y = b.output("y", {64});
+      const TensorId held = b.registers("held", {1}, 1);
+      b.program.body = b.blocks(1, [&](Expr) {
+        return b.threads(64, [&](Expr t) {
+          return b.allocate(held,
+                            b.block({b.store(held, {0}, b.read(x, {t})),
+                                     make_stmt(LaneFold{{held, {0}}, combiner, lanes}),
+                                     b.store(y, {t}, b.read(held, {0}))}));
+        });
+      });
+      ASSERT_TRUE(verify(b.program).ok());
+      std::vector<Tensor> args = warp_arguments(b.program);
+      args[0].set(37, std::numeric_limits<double>::quiet_NaN());
+      ASSERT_TRUE(interpret(b.program, args, {.unwritten = true}).ok());
+      for (int t = 0; t < 64; ++t) {
+        double expected = args[0].get(t / lanes * lanes);
+        for (int other = 1; other < lanes; ++other) {
+          const double value = args[0].get(t / lanes * lanes + other);
+          expected = combiner == Combiner::kSum ? expected + value : std::max(expected, value);
+        }
+        if (t / lanes == 37 / lanes) {
+          EXPECT_TRUE(std::isnan(args[1].get(t)));
+        } else {
+          EXPECT_NEAR(args[1].get(t), expected, 1e-5) << t << " of " << lanes;
+        }
+      }
+    }
+  }
 }
 
 TEST(LockstepWarp, FindsFragmentsThatEndBeyondTheirRegisters) {

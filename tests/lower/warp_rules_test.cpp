@@ -118,6 +118,26 @@ TEST_F(WarpRules, WantMatricesOfAlignedRows) {
   EXPECT_ERROR(checked(), "a load of transposed matrices of int8");
 }
 
+TEST_F(WarpRules, WantFoldsOfFloatsInRegisters) {
+  LaneFold fold = {{sums, {0}}, Combiner::kSum, 32};
+  const auto checked = [&] { return check([&](Expr) { return make_stmt(fold); }); };
+  EXPECT_TRUE(checked().ok());
+  fold.lanes = 6;
+  EXPECT_ERROR(checked(), "a fold over 6 lanes");
+  fold.lanes = 1;
+  EXPECT_ERROR(checked(), "a fold over 1 lanes");
+  fold = {{sums, {0}}, Combiner::kProd, 4};
+  EXPECT_ERROR(checked(), "a fold over lanes that neither adds nor takes the greatest");
+  fold = {{x, {0}}, Combiner::kMax, 4};
+  EXPECT_ERROR(checked(), "x is of float16, not of float32");
+  fold = {{out, {0}}, Combiner::kMax, 4};
+  EXPECT_ERROR(checked(), "out is no register buffer");
+  EXPECT_ERROR(check([&](Expr t) {
+                 return b.guard(t < Expr(4), make_stmt(LaneFold{{sums, {0}}, Combiner::kMax, 4}));
+               }),
+               "a fold over lanes stands where not all");
+}
+
 TEST_F(WarpRules, WantCopiesFromGlobalToSharedMemory) {
   const auto checked = [&] { return check([&](Expr) { return make_stmt(copy); }); };
   EXPECT_TRUE(checked().ok());

@@ -64,6 +64,7 @@ class CPrinter {
   // warp.cpp: statements of warps.
   void warp(const Mma& n);
   void warp(const LoadMatrix& n);
+  void warp(const LaneFold& n);
   void warp(const AsyncCopy& n);
   void warp(const Commit& n);
   void warp(const Wait& n);

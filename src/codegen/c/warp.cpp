@@ -72,6 +72,22 @@ std::string load_matrix_function(const std::string& name, const LoadMatrix& n) {
       operands("=r", "to[{}]", n.matrices));
 }
 
+// Lanes exchange values with those whose numbers differ in one bit. A value that is no number stays
+// none, whichever lane has it.
+std::string lane_fold_function(const std::string& name, const LaneFold& n) {
+  std::string text = fmt::format(" void {}(float* value) {{\n  float other;\n", name);
+  for (int distance = 1; distance < n.lanes; distance *= 2) {
+    text += fmt::format(
+        "  asm volatile(\"shfl.sync.bfly.b32 %0, %1, {}, 31, -1;\" : \"=f\"(other) : "
+        "\"f\"(*value));\n",
+        distance);
+    text += n.combiner == Combiner::kMax
+                ? "  *value = other > *value || other != other ? other : *value;\n"
+                : "  *value += other;\n";
+  }
+  return text + "}\n";
+}
+
 // A copy of 16 bytes bypasses the L1 cache (cg), which has no other use for data that is read once.
 std::string async_copy_function(const std::string& name, int64_t bytes) {
   return fmt::format(
@@ -148,6 +164,13 @@ void CPrinter::warp(const LoadMatrix& n) {
   use_warp_function(kSharedAddress);
   use_warp_function(load_matrix_function(name, n));
   line() << name << "(" << address(n.to, "unsigned") << ", " << address(n.from, "") << ");\n";
+}
+
+void CPrinter::warp(const LaneFold& n) {
+  const std::string name =
+      fmt::format("{}_of_{}_lanes", n.combiner == Combiner::kMax ? "greatest" : "sum", n.lanes);
+  use_warp_function(lane_fold_function(name, n));
+  line() << name << "(" << address(n.element, "") << ");\n";
 }
 
 void CPrinter::warp(const AsyncCopy& n) {

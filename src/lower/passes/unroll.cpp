@@ -25,7 +25,9 @@ int64_t copies(const Stmt& s) {
   constexpr int64_t kMany = int64_t{1} << 30;  // statements: above any budget
   if (const If* guard = std::get_if<If>(&s->op)) return copies(guard->then);
   if (std::holds_alternative<Store>(s->op)) return 1;
-  if (std::holds_alternative<Mma>(s->op) || std::holds_alternative<LoadMatrix>(s->op)) return 1;
+  if (std::holds_alternative<LaneFold>(s->op) || std::holds_alternative<Mma>(s->op) ||
+      std::holds_alternative<LoadMatrix>(s->op))
+    return 1;
   const For* loop = std::get_if<For>(&s->op);
   const auto is = [&](LoopKind kind) { return loop != nullptr && loop->kind == kind; };
   if (is(LoopKind::kVectorize) || is(LoopKind::kDot) || is(LoopKind::kMatrix))
