@@ -8,6 +8,7 @@
 
 #include "analysis/gpu_limits.h"
 #include "space/gpu/mma_contraction.h"
+#include "space/structure.h"
 #include "target/machine_model.h"
 
 namespace pruner {
@@ -91,10 +92,12 @@ class KernelAnalyzer {
     vthreads_ = 1;
     for (const StatementLoop& loop : program_.loops_of(s))
       vthreads_ *= loop.role == LoopRole::kVThread ? static_cast<double>(loop.extent) : 1;
+    if (folds_row(s, stored)) add_fold(s);
     if (s.unit.mma != nullptr) {
-      add_mma(iterations);
+      add_mma(s.unit, iterations);
     } else {
-      const double times = of_warps() ? warp_accesses(s, iterations, fetch) : iterations;
+      const bool moves = of_warps() && stored.scope != BufferScope::kLocal;
+      const double times = moves ? warp_accesses(s, iterations, fetch) : iterations;
       add_instructions(s, times, fetch);
       add_code(s, fetch);
       for (const StatementAccess& a : program_.accesses_of(s)) add_access(s, a, times, fetch);
@@ -104,6 +107,22 @@ class KernelAnalyzer {
   }
 
   bool of_warps() const { return unit_.mma != nullptr; }
+
+  // Whether the threads of a row add up their shares in the statement, in a kernel of our own.
+  bool folds_row(const Statement& s, const StatementBuffer& stored) const {
+    return own_code_ && stored.scope == BufferScope::kShared &&
+           program_.accesses_of(s).back().kind == AccessKind::kReadWrite;
+  }
+  // Lanes exchange their sums and add them, log2(threads) times, one after the other; blocks of
+  // more than a warp meet in between. If a thread has its elements of the row in registers, as many
+  // loads are on their way.
+  void add_fold(const Statement& s) {
+    const double exchanges = std::log2(k_.threads);
+    other_instructions_ += 2 * exchanges;
+    folding_cycles_ += exchanges * kGpuModel.exchange_cycles +
+                       (k_.threads > gpu_.warp_size ? kGpuModel.barrier_cycles : 0);
+    if (s.work <= kMostHeldElements) accumulators_ = std::max(accumulators_, double{s.work});
+  }
 
   // Returns a thread's accesses in a kernel of matrix instructions. A fetch copies as many bytes at
   // once as the rows of the tensor allow; copies of four bytes or more go ahead. Sums are stored in
@@ -128,22 +147,26 @@ class KernelAnalyzer {
   // Adds the cycles of all warps together. Tensor cores: operations / rate. Shared memory: bytes /
   // 128 (CUDA C++ Programming Guide), for both operands' fragments and for sums that go there and
   // back. `iterations` is a thread's share of the products.
-  void add_mma(double iterations) {
-    const MmaInstruction& mma = *unit_.mma;
+  void add_mma(const UnitUse& unit, double iterations) {
+    const MmaInstruction& mma = *unit.mma;
     const double rate = gpu_.tensor_rates.*mma.rate;
-    const double lanes = gpu_.warp_size, fragments = unit_.rows * unit_.columns;
+    const double lanes = gpu_.warp_size, fragments = unit.rows * unit.columns;
     const double products = double{1} * mma.m * mma.n * mma.k;
     const double instructions = iterations * lanes / products;
-    steps_ = instructions / fragments;
-    step_cycles_ = 2 * products * fragments * gpu_.partitions_per_sm / rate;
+    const double steps = instructions / fragments;
+    const double step_cycles = 2 * products * fragments * gpu_.partitions_per_sm / rate;
+    const double step_wait =
+        penalties_.counts(Penalty::kComputeL0) ? kGpuModel.step_wait_cycles : 0;
+    steps_ += steps;
+    steps_cycles_ += steps * std::max(step_cycles, step_wait);
     tensor_cycles_ += 2 * iterations * lanes * warps_ / rate;
-    const double bytes = (double{unit_.rows} * mma.m + double{unit_.columns} * mma.n) * mma.k *
+    const double bytes = (double{unit.rows} * mma.m + double{unit.columns} * mma.n) * mma.k *
                          static_cast<double>(dtype_bytes(mma.a));
-    shared_cycles_ += (warps_ * steps_ * bytes + 2 * double{unit_.epilogue_bytes}) /
+    shared_cycles_ += (warps_ * steps * bytes + 2 * double{unit.epilogue_bytes}) /
                       (kGpuModel.banks * kGpuModel.bank_bytes);
     // A load of matrices for each fragment of the rows and for two of the columns.
-    const double step = fragments + unit_.rows + unit_.columns / 2;
-    other_instructions_ += steps_ * step;
+    const double step = fragments + unit.rows + unit.columns / 2;
+    other_instructions_ += steps * step;
     code_ += step;
   }
 
@@ -315,7 +338,7 @@ class KernelAnalyzer {
       return std::min(1.0, n * warps_ * independent / m.hiding_work);
     };
     const double work = blocks * busy / hidden(blocks);
-    const double chain = chunks_ * m.chunk_cycles + busy / hidden(1);
+    const double chain = chunks_ * m.chunk_cycles + busy / hidden(1) + folding_cycles_;
     return std::sqrt(std::hypot(work * work, chain * chain));
   }
 
@@ -328,8 +351,7 @@ class KernelAnalyzer {
     const GpuModel& m = kGpuModel;
     const double ahead = copies_ahead_ ? static_cast<double>(unit_.stages) - 1 : 0;
     const double waits = copies_ahead_ ? 1 : chunks_;
-    const double step_wait = penalties_.counts(Penalty::kComputeL0) ? m.step_wait_cycles : 0;
-    const double own = std::max(busy, steps_ * std::max(step_cycles_, step_wait));
+    const double own = std::max(busy, steps_cycles_);
     const double barriers = chunks_ + (unit_.epilogue_bytes > 0 ? 2 : 0);
     const double chain = waits * m.copy_cycles + own + barriers * m.barrier_cycles;
     const double copies = ahead > 0 ? (chunks_ + ahead) * m.copy_cycles / ahead : 0;
@@ -381,11 +403,12 @@ class KernelAnalyzer {
   bool copies_ahead_ = false;  // the operands are copied beside the work
   double tensor_cycles_ = 0;   // cycles of tensor cores for a block
   double steps_ = 0;           // steps of a warp, each with all its fragments once
-  double step_cycles_ = 0;     // cycles of one step on a partition's tensor core
+  double steps_cycles_ = 0;    // cycles of a warp's steps, one after the other, on its tensor core
   double float_instructions_ = 0, other_instructions_ = 0;  // executed by a thread
   double code_ = 0;            // instructions that stand in the code, roughly
   double local_accesses_ = 0;  // a thread's accesses to accumulators that are no registers
   double global_cycles_ = 0;   // cycles of a block's accesses to L1
+  double folding_cycles_ = 0;  // cycles in which the threads of rows fold, one after the other
   std::vector<StageId> seen_;
 };
 

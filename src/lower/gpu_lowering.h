@@ -175,7 +175,7 @@ class GpuLowering : private ProgramParts {
   /// A vector of so many lanes; without a loop where it is one.
   Stmt vector(int lanes, const std::function<Stmt(const Expr&)>& body);
 
-  // ---- gpu_elements.cpp: a thread computes elements, or the threads of a row reduce it together
+  // ---- gpu_elements.cpp: a thread computes elements
 
   /// Values of axes [first, end) of a stage, of which `index` numbers the points in row-major
   /// order.
@@ -189,10 +189,37 @@ class GpuLowering : private ProgramParts {
   Stmt elements(const NestStage& root);
   Stmt one_element(const NestStage& root, const Values& values);
   Stmt serial_reduction(const NestStage& stage, const Values& point, TensorId sum);
+
+  // ---- gpu_rows.cpp: the threads of a row reduce it together
+
+  /// A tensor whose row lies in the registers of the row's threads.
+  struct HeldRow {
+    StageId tensor;
+    TensorId memory, registers;
+    Values leading;  // indices before the last, by the iterators that number the rows
+  };
+  struct HeldRows {
+    std::vector<HeldRow> tensors;
+    int lanes = 1;  // neighbours that a thread takes at once
+  };
+  HeldRows held_rows(const NestStage& root);
+  Stmt each_run(const HeldRows& held,
+                int64_t count,
+                const std::function<Stmt(const Expr&, const Expr&)>& body);
+  Stmt at_element(const std::vector<Iterator>& axes,
+                  size_t first,
+                  const Expr& index,
+                  Values values,
+                  size_t offset,
+                  const Emit& inner);
+  void read_held(const HeldRows& held, const Expr& at);
+  Stmt load_rows(const HeldRows& held, int64_t count, const Values& row);
   Stmt rows(const NestStage& root);
-  /// Each thread of the row folds its share of the terms; then halves of the threads fold the
-  /// others' results.
-  Stmt row_reduction(const NestStage& stage, const Values& row);
+  /// Each thread of the row folds its share of the terms into `sum`, then the others' shares.
+  Stmt row_reduction(const NestStage& stage, const Values& row, const HeldRows& held, TensorId sum);
+  bool folds_by_lanes(const Stage& reduction) const;
+  Stmt fold_lanes(const NestStage& stage, TensorId sum);
+  Stmt fold_shared(const NestStage& stage, TensorId sum);
 
   // ---- gpu_transform.cpp: a thread computes a tile of Stage::unrolled, what it reads in registers
 

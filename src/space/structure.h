@@ -165,6 +165,32 @@ extern const LoopStructure kBox, kFold, kRowPart, kTransform;
 // tile of Stage::unrolled a thread.
 extern const LoopStructure kBlockTile, kFetch, kThreadElements, kBlockRows, kThreadTransform;
 
+/// The most elements of a row that a thread of kBlockRows keeps in registers.
+inline constexpr int64_t kMostHeldElements = 64;
+/// Attention as one kernel (gpu/attention.h): the weighed values and their root, which have the
+/// same levels; the products of queries and keys; what each thread makes of its scores in
+/// registers.
+extern const LoopStructure kAttentionTile, kAttentionScores, kAttentionPart;
+
+/// Levels of kAttentionTile and kAttentionScores, by their numbers.
+enum AttentionLevel : uint8_t {
+  kAttentionBlocks,
+  kAttentionWarps,
+  kAttentionLanes,
+  kAttentionChunks,
+  kAttentionSteps,
+  kAttentionFragments,
+  kAttentionTerms,
+  kAttentionElements,
+};
+/// ... of kAttentionPart.
+enum AttentionPartLevel : uint8_t {
+  kPartFragments,
+  kPartSteps,
+  kPartElements,
+  kPartTerms,
+};
+
 /// Whether a thread of a GPU moves a run of so many elements at once: both of its languages have
 /// vectors of up to 8.
 constexpr bool is_gpu_vector(int64_t run, int64_t element_bytes, const Gpu& gpu) {
