@@ -26,6 +26,29 @@ Dataflow::Steps Dataflow::gpu_steps() const {
   return steps;
 }
 
+// A kernel with two contractions does not follow the pattern: what stands between their statements
+// is left out for the first one.
+Dataflow::Steps Dataflow::unit_steps() const {
+  Steps steps;
+  steps.fill(-1);
+  const auto update = std::ranges::find_if(program_.statements, [](const Statement& s) {
+    return s.unit.mma != nullptr && s.accesses == 3;
+  });
+  if (update == program_.statements.end()) return steps;
+  const auto accesses = program_.accesses_of(*update);
+  for (const Statement& s : program_.statements) {
+    const int last = s.first_access + s.accesses - 1;
+    if (&s < &*update && s.buffer == update->buffer) steps[0] = last;
+    for (int operand = 0; operand < 2; ++operand) {
+      if (s.buffer != accesses[static_cast<size_t>(operand)].buffer) continue;
+      steps[1 + 2 * operand] = s.first_access;
+      steps[2 + 2 * operand] = last;
+    }
+  }
+  for (int i = 0; i < update->accesses; ++i) steps[5 + i] = update->first_access + i;
+  return steps;
+}
+
 // A statement's accesses stand in accesses_ at its own numbers: all statements are added.
 Dataflow::Steps Dataflow::cpu_steps() const {
   Steps steps;
@@ -86,6 +109,7 @@ void Dataflow::write(int access, float* out) const {
 decltype(ProgramFeatures::dataflow) Dataflow::records() const {
   decltype(ProgramFeatures::dataflow) records{};
   Steps steps = gpu_steps();
+  if (steps[0] < 0 && !compat_) steps = unit_steps();
   if (steps[0] < 0 && !compat_) steps = cpu_steps();
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i] >= 0) write(steps[i], records.data() + i * kDataflowFeatures);

@@ -3,7 +3,8 @@
 //
 // On a GPU these are the accesses of the first run of statements that the reference's pattern fits:
 // the accumulator's first value; two operands, each read from global and written to shared memory;
-// the update's two operands and its accumulator.
+// the update's two operands and its accumulator. If there is no such run in a program of our own,
+// the accesses of the first contraction by matrix instructions stand in its place.
 //
 // The reference knows no CPU. There the tile is that of the reduction with the most operations, and
 // its records are: 0 the accumulator's first value; 1, 2 what the first operand that the program
@@ -34,6 +35,7 @@ class Dataflow {
   // Numbers in accesses_; -1: there is none.
   using Steps = std::array<int, kDataflowSteps>;
   Steps gpu_steps() const;
+  Steps unit_steps() const;
   Steps cpu_steps() const;
   void write(int access, float* out) const;
 

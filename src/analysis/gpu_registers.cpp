@@ -44,10 +44,20 @@ double copy_registers(const NestStage& operand) {
   return std::min(copies, m.copies_apart) * (alike ? m.copy_registers : m.odd_copy_registers);
 }
 
+// Returns the registers of a warp that computes rows of attention. Each weighed sum takes one, and
+// the values of the next step half of one where there is more than one chunk. Each score takes one,
+// and its weight in 16 bits half of one.
+double attention_registers(const LoopNest& nest, const NestStage& weighed) {
+  const double sums = product(weighed.extents);
+  const double scores = product(nest.of(nest.tables->attention->scores).extents);
+  return kGpuModel.attention_registers + sums * (weighed.chunk_loops > 0 ? 1.5 : 1) + scores * 1.5;
+}
+
 // Returns the registers of a warp's tile: sums, the operands' fragments of one step, and addresses
 // of a thread's copies. If a chunk has more steps, the next step's fragments count, too. If there
 // is only one chunk, neither the next step nor the addresses take registers.
 double warp_registers(const LoopNest& nest, const NestStage& sum, const MmaContraction& c) {
+  if (nest.tables->attention) return attention_registers(nest, sum);
   const auto own = [&](int axis) { return sum.extents[static_cast<size_t>(axis)]; };
   const auto fragments = static_cast<double>(operand_registers(own(c.m), own(c.n)));
   const double beside = kGpuModel.warp_registers + product(sum.extents);
@@ -137,10 +147,11 @@ double thread_registers(const LoopNest& nest, const NestStage& root) {
     if (stage.scope == Scope::kShared) ++reductions;
     add_terms(stage);
   }
-  return reductions > 0 ? kGpuModel.row_registers + kGpuModel.row_reduction_registers * reductions +
-                              std::min(terms, kGpuModel.row_terms)
-                        : kGpuModel.element_registers + std::min(terms, kGpuModel.element_terms) +
-                              iterations(root, [](const NestLoop& l) { return l.axis < 0; });
+  const double held = terms <= kMostHeldElements ? terms : kGpuModel.row_terms;
+  return reductions > 0
+             ? kGpuModel.row_registers + kGpuModel.row_reduction_registers * reductions + held
+             : kGpuModel.element_registers + std::min(terms, kGpuModel.element_terms) +
+                   iterations(root, [](const NestLoop& l) { return l.axis < 0; });
 }
 
 }  // namespace pruner

@@ -75,8 +75,10 @@ class Maker {
     const auto hanging = [&](bool inside) {
       for (int q = 0; q < p; ++q) {
         if (nest(q).at != nest(p).stage) continue;
-        const bool fetched = stage(p).is_reduction() && nest(q).scope == Scope::kShared;
-        if ((fetched || nest(q).depth > spatial) == inside) add_stage(q);
+        // All stages of attention are made anew for each chunk of keys, also if there is one chunk.
+        const bool each_chunk = stage(p).is_reduction() &&
+                                (nest(q).scope == Scope::kShared || tables_.attention.has_value());
+        if ((each_chunk || nest(q).depth > spatial) == inside) add_stage(q);
       }
     };
     hanging(false);
@@ -158,6 +160,7 @@ class Maker {
 
   // Returns the number of chunks that shared memory holds of the operand that stage `p` fetches.
   double buffers_of(int p) const {
+    if (tables_.attention && tables_.attention->query == nest(p).stage) return 1;
     return static_cast<double>(nest(tables_.plan_of[nest(p).at]).buffers);
   }
 
@@ -227,6 +230,11 @@ class Maker {
             .columns = static_cast<float>(tile.vectors)};
   }
 
+  // Returns the stage whose chunks are those of the operands of stage `p`.
+  int plan_of_pipeline(int p) const {
+    return tables_.attention ? tables_.plan_of[tables_.attention->weighed] : p;
+  }
+
   UnitUse warp_use(int p, const Statement& made, const MmaContraction& c) const {
     const MmaInstruction& mma = *c.instruction;
     const Stage& s = stage(p);
@@ -240,11 +248,14 @@ class Maker {
       if (is_thread(loop.role)) threads *= static_cast<float>(loop.extent);
     }
     for (const MmaOperand& operand : {c.a, c.b}) {
+      // Attention's queries are fetched once, and its weights are in registers.
+      if (tables_.attention && operand.stage == c.a.stage) continue;
       const StatementBuffer& buffer = out_.buffer(operand.stage);
       bytes += static_cast<float>(buffer.allocated * buffer.element_bytes);
     }
     const float warps = threads / kWarpLanes;
     const NestStage& root = nest(loops_.root(p));
+    const int64_t stages = nest(plan_of_pipeline(p)).buffers;
     const int64_t sums = epilogue_bytes(root.block_extent(c.m), root.block_extent(c.n));
     return {.factor_bits = row_of(mma.a).bits,
             .sum_bits = row_of(mma.sum).bits,
@@ -254,10 +265,10 @@ class Maker {
             .rows = own(c.m) * kRowLanes / static_cast<float>(mma.m),
             .columns = own(c.n) * kColumnLanes / static_cast<float>(mma.n),
             .mma = &mma,
-            .stages = nest(p).buffers,
+            .stages = stages,
             .steps = static_cast<float>(nest(p).chunk_extent(c.k)) / static_cast<float>(mma.k),
             .warps = warps,
-            .stage_bytes = bytes / static_cast<float>(nest(p).buffers),
+            .stage_bytes = bytes / static_cast<float>(stages),
             .epilogue_bytes = nest(p).epilogue ? static_cast<float>(sums) : 0};
   }
 

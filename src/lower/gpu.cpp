@@ -103,6 +103,7 @@ Stmt GpuLowering::kernel(const NestStage& root) {
             0,
             [&](auto& l, auto& at) { move(l, at); },
             [&] {
+              if (root.structure == &kAttentionTile) return attention(root);
               if (root.structure->has_fragments()) return warp_tile(root);
               if (root.structure->fetches()) return block_tile(root);
               if (root.structure == &kThreadTransform) return transform(root);

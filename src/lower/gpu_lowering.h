@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lower/builder.h"
-#include "space/gpu/mma_contraction.h"
+#include "space/gpu/attention.h"
 #include "space/space.h"
 
 namespace pruner {
@@ -142,6 +142,7 @@ class GpuLowering : private ProgramParts {
     /// Lines and width of a chunk in shared memory.
     int64_t lines() const { return fetch.extents[fetch.extents.size() - 2]; }
     int64_t width() const { return fetch.extents.back(); }
+    int64_t terms() const { return terms_first ? lines() : width(); }
   };
   struct WarpTile {
     const NestStage& sum;
@@ -155,6 +156,16 @@ class GpuLowering : private ProgramParts {
   Stmt pipeline(const WarpTile& tile);
   /// Threads copy an operand's chunk to a place of the pipeline; 0 to what lies beyond it.
   Stmt copy_chunk(const WarpTile& tile, const WarpOperand& operand, const Expr& chunk);
+  /// CopiedBox says which box of an operand is copied: the box that the stage `reader` reads where
+  /// its iterators start at `values`.
+  struct CopiedBox {
+    StageId reader;
+    Values values;
+    Expr slot;              // place in the ring
+    Expr first_term;        // the box's first term, of
+    int64_t all_terms = 0;  // so many of the product
+  };
+  Stmt copy_box(const WarpOperand& operand, const CopiedBox& box);
   /// `terms_left`: terms of the product from the point on.
   Stmt copy_run(const WarpOperand& operand,
                 const Values& at,
@@ -168,12 +179,39 @@ class GpuLowering : private ProgramParts {
                       const WarpOperand& operand,
                       const Expr& slot,
                       const Expr& step);
-  Stmt write_sums(const NestStage& root, const WarpTile& tile);
+  /// `at_sum`, if there is one, is told the fragment's row and the element before each sum.
+  Stmt write_sums(const NestStage& root,
+                  const WarpTile& tile,
+                  const std::function<void(const Expr&, const Expr&)>& at_sum = {});
   Stmt write_through_shared(const NestStage& root, const WarpTile& tile);
   Stmt each_sum(const WarpTile& tile, const std::function<Stmt(const Expr&, const Expr&)>& body);
   Stmt unrolled(int64_t extent, const std::function<Stmt(const Expr&)>& body);
   /// A vector of so many lanes; without a loop where it is one.
   Stmt vector(int lanes, const std::function<Stmt(const Expr&)>& body);
+
+  // ---- gpu_attention.cpp: the warps of a block compute rows of attention
+
+  /// The numbers of each row of a warp's queries: fragment of the rows, half of its rows.
+  struct RowBuffers {
+    TensorId largest, sum, factor;
+  };
+  struct AttentionTile {
+    const AttentionKernel& kernel;
+    WarpTile scores, weighed;
+    TensorId weights;  // exponentials in the values' type, as the first factor of a product
+    RowBuffers rows;
+  };
+  Stmt attention(const NestStage& root);
+  AttentionTile attention_tile(const Expr& warp, const Expr& lane);
+  Expr chunks_seen(const AttentionTile& tile) const;
+  Stmt attention_chunks(const AttentionTile& tile);
+  Stmt add_keys(const AttentionTile& tile, const Expr& chunk);
+  Stmt mask_scores(const AttentionTile& tile, const Expr& chunk);
+  Stmt move_maximum(const AttentionTile& tile);
+  Stmt weigh(const AttentionTile& tile);
+  Stmt multiply_values(const AttentionTile& tile, const Expr& slot);
+  Stmt clear_sums(const WarpTile& tile);
+  Stmt each_row(const AttentionTile& tile, const std::function<Stmt(const Values&)>& body);
 
   // ---- gpu_elements.cpp: a thread computes elements
 

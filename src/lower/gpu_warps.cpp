@@ -145,17 +145,24 @@ int64_t GpuLowering::copied_run(const WarpOperand& operand, const Values& start)
 }
 
 Stmt GpuLowering::copy_chunk(const WarpTile& tile, const WarpOperand& operand, const Expr& chunk) {
-  const Stage& s = dag_[operand.fetch.stage];
-  const size_t rank = s.axes.size();
   Values values = place_.block;
   values.resize(values.size() + dag_[tile.sum.stage].reduce_axes.size(), Expr(0));
-  const int64_t terms = operand.terms_first ? operand.lines() : operand.width();
-  values[static_cast<size_t>(tile.contraction.k)] = chunk * Expr(terms);
-  Values start = simple(region_start(nest_, operand.fetch.stage, tile.sum.stage, values));
+  const Expr first_term = chunk * Expr(operand.terms());
+  values[static_cast<size_t>(tile.contraction.k)] = first_term;
+  return copy_box(operand,
+                  {tile.sum.stage,
+                   std::move(values),
+                   simple(floor_mod(chunk, Expr(tile.stages))),
+                   first_term,
+                   iterator_of(dag_[tile.sum.stage], tile.contraction.k).extent});
+}
+
+Stmt GpuLowering::copy_box(const WarpOperand& operand, const CopiedBox& box) {
+  const Stage& s = dag_[operand.fetch.stage];
+  const size_t rank = s.axes.size();
+  Values start = simple(region_start(nest_, operand.fetch.stage, box.reader, box.values));
   const int64_t run = copied_run(operand, start), together = std::max<int64_t>(run, 1);
   const int64_t runs = operand.width() / together, all = operand.lines() * runs;
-  const int64_t all_terms = iterator_of(dag_[tile.sum.stage], tile.contraction.k).extent;
-  const Expr slot = simple(floor_mod(chunk, Expr(tile.stages)));
   return unrolled(ceil_div(all, place_.threads), [&](const Expr& round) {
     const Expr number = round * Expr(place_.threads) + place_.thread_index;
     const Expr line = simple(floor_div(number, Expr(runs)));
@@ -164,9 +171,9 @@ Stmt GpuLowering::copy_chunk(const WarpTile& tile, const WarpOperand& operand, c
     point[rank - 2] = simple(start[rank - 2] + line);
     point[rank - 1] = simple(start[rank - 1] + at);
     const Expr into = simple(swizzled(line, at, operand.width(), s.dtype));
-    const Expr term = chunk * Expr(terms) + (operand.terms_first ? line : at);
-    const Expr left = simple(Expr(all_terms) - term);
-    return guarded(number < Expr(all), copy_run(operand, {slot, line, into}, point, run, left));
+    const Expr term = box.first_term + (operand.terms_first ? line : at);
+    const Expr left = simple(Expr(box.all_terms) - term);
+    return guarded(number < Expr(all), copy_run(operand, {box.slot, line, into}, point, run, left));
   });
 }
 
@@ -284,7 +291,9 @@ Stmt GpuLowering::pipeline(const WarpTile& tile) {
 
 // Each lane has runs of neighbouring columns, which are all inside or none where they divide the
 // columns: vectors.
-Stmt GpuLowering::write_sums(const NestStage& root, const WarpTile& tile) {
+Stmt GpuLowering::write_sums(const NestStage& root,
+                             const WarpTile& tile,
+                             const std::function<void(const Expr&, const Expr&)>& at_sum) {
   const MmaContraction& c = tile.contraction;
   const Fragment f = c.instruction->sum_fragment();
   const size_t m = static_cast<size_t>(c.m), n = static_cast<size_t>(c.n);
@@ -304,6 +313,7 @@ Stmt GpuLowering::write_sums(const NestStage& root, const WarpTile& tile) {
           within, vector(lanes, [&](const Expr& lane) {
             const Expr v = simple(first + lane);
             state(tile.sum.stage) = {tile.sums, [=](const Values&) { return Values{i, j, v}; }};
+            if (at_sum) at_sum(i, v);
             const Values at = point(v);
             return make_stmt(Store{state(root.stage).buffer, at, body_at(root.stage, at)});
           }));

@@ -20,7 +20,7 @@ int64_t Factors::block_threads(const StagePlan& root) const {
 }
 
 std::vector<int64_t> Factors::fetched_box(const Sketch& sketch, const StagePlan& fetch) const {
-  const StagePlan& sum = sketch.plan(fetch.at);
+  const StagePlan& sum = sketch.plan(sketch.tables->consumers[fetch.stage][0]);
   const Stage& stage = sketch.dag[sum.stage];
   std::vector<int64_t> spans(stage.axes.size() + stage.reduce_axes.size(), 1);
   for (const AxisTiles& tiles : sum.tiles) spans[tiles.axis] = inside(tiles, 0);

@@ -113,6 +113,10 @@ class NestMaker {
     out.scope = plan.memory;
     if (plan.box) {
       const bool block = plan.memory == Scope::kShared;
+      if (block && sketch_.tables->attention) {
+        out.extents = factors_.fetched_box(sketch_, plan);
+        return;
+      }
       out.extents = touched_extents(nest_, plan.stage, out.at, out.depth, block);
       return;
     }

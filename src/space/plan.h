@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "space/access.h"
-#include "space/gpu/mma_contraction.h"
+#include "space/gpu/attention.h"
 #include "space/structure.h"
 #include "tensor/constant_part.h"
 #include "tensor/operation_counts.h"
@@ -110,6 +110,7 @@ struct SketchTables {
   IdMap<StageId, const DotInstruction*> dots;  // dot instruction; null: none
   IdMap<StageId, double> dot_rates;            // rate of the dot instruction
   IdMap<StageId, std::optional<MmaContraction>> mmas;  // contractions that warps accumulate
+  std::optional<AttentionKernel> attention;            // the kernel of kAttentionTile
   IdMap<StageId, OperationCounts> counts;  // operations of the body, iterators as they stand
   IdMap<StageId, std::vector<int>> iterator_uses;  // uses of each iterator in the body
 };

@@ -326,6 +326,11 @@ void SketchMaker::find_followers(SketchTables& tables) const {
   }
 }
 
+std::optional<MmaContraction> SketchMaker::mma_of(const StagePlan& plan) const {
+  if (!plan.structure->has_fragments() || !plan.accumulates()) return std::nullopt;
+  return find_mma(dag(), plan.stage, plan.structure->instruction, target_.gpu);
+}
+
 Sketch SketchMaker::complete(const ComputeDag& task_dag,
                              const std::function<StagePlan(StageId)>& plan) {
   auto tables = std::make_shared<SketchTables>();
@@ -356,10 +361,9 @@ Sketch SketchMaker::complete(const ComputeDag& task_dag,
         find_dot_instruction(dag(), StageId{s}, target_, made.structure->has_matrix());
     tables->dots[StageId{s}] = dot;
     if (dot != nullptr) tables->dot_rates[StageId{s}] = target_.dots.*dot->rate;
-    if (made.structure->has_fragments() && made.accumulates())
-      tables->mmas[StageId{s}] =
-          find_mma(dag(), StageId{s}, made.structure->instruction, target_.gpu);
+    tables->mmas[StageId{s}] = mma_of(made);
   }
+  tables->attention = attention();
   sketch_.tables = tables;
   find_followers(*tables);
   for (const StageId input : task_dag.inputs())

@@ -13,6 +13,7 @@ namespace pruner {
 class SketchMaker {
  public:
   SketchMaker(const ComputeDag& dag, const Target& target, const Form& form, std::string name);
+  virtual ~SketchMaker() = default;
 
  protected:
   const ComputeDag& dag() const { return sketch_.dag; }
@@ -36,6 +37,11 @@ class SketchMaker {
 
   /// The sketch with the plan that `plan` gives of each compute stage, producers first.
   Sketch complete(const ComputeDag& task_dag, const std::function<StagePlan(StageId)>& plan);
+
+  /// The contraction that warps compute by matrix instructions in the stage of a plan.
+  virtual std::optional<MmaContraction> mma_of(const StagePlan& plan) const;
+  /// The stages of attention that one kernel computes; nullopt for other sketches.
+  virtual std::optional<AttentionKernel> attention() const { return std::nullopt; }
 
   const Target& target_;
   Sketch sketch_;

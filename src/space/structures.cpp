@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "space/dot.h"
-#include "space/gpu/mma_contraction.h"
+#include "space/gpu/attention.h"
 #include "space/sketch_rule.h"
 
 namespace pruner {
@@ -163,6 +163,11 @@ constexpr Level kWarpLevels[] = {
     {kSpace, Bind::kSerial, kDecided, kTiles, "fragments", nullptr, fragments},
     {kReduction, Bind::kSerial, kShape},
     {kSpace, Bind::kSerial, kFragment}};
+// A thread's scores of a chunk of keys, and its sums over them.
+constexpr Level kAttentionPartLevels[] = {{kSpace, Bind::kSerial},
+                                          {kReduction, Bind::kSerial},
+                                          {kSpace, Bind::kSerial},
+                                          {kReduction, Bind::kSerial}};
 constexpr Level kFetchLevels[] = {
     {kFusedSpace, Bind::kSerial},
     {kFusedSpace, Bind::kThreads, kBlockThreads},
@@ -347,6 +352,22 @@ constexpr LoopStructure kWarpTile8 = of_warps("m16n8k8-tile", kM16N8K8);
 constexpr LoopStructure kWarpTile32 = of_warps("m16n8k32-tile", kM16N8K32);
 constexpr LoopStructure kSmallWarpTile = of_warps("m8n8k16-tile", kM8N8K16);
 
+// Keys and values of a chunk are copied ahead together; more than a few chunks leave no room.
+constexpr int32_t kAttentionPipeline[] = {2, 3, 4};
+constexpr LoopStructure kAttentionTile = {.name = "attention-tile",
+                                          .levels = kWarpLevels,
+                                          .sum = {kAttentionChunks, 3, Scope::kRegister},
+                                          .fetch = {kAttentionSteps, 1, Scope::kShared},
+                                          .buffers = kAttentionPipeline,
+                                          .instruction = kM16N8K16};
+constexpr LoopStructure kAttentionScores = {
+    .name = "attention-scores", .levels = kWarpLevels, .instruction = kM16N8K16};
+constexpr LoopStructure kAttentionPart = {.name = "attention-part", .levels = kAttentionPartLevels};
+
+bool has_attention(const ComputeDag& dag, const Target& target) {
+  return target.is_gpu() && has_attention_kernel(dag, target.gpu);
+}
+
 template <const auto& kShape>
 bool has_mma(const ComputeDag& dag, const Target& target) {
   return target.is_gpu() && contracts_by_mma(dag, kShape, target.gpu);
@@ -374,6 +395,7 @@ static constexpr StructureRule kRules[] = {
     {&kOctRows, has_dot<8, kPairRows>},
     {&kOctRowsCache, has_long_dot<8, kPairRows>},
     {&kBlockTile, on_gpu},
+    {&kAttentionTile, has_attention},
     {&kWarpTile16, has_mma<kM16N8K16>},
     {&kWarpTile8, has_mma<kM16N8K8>, lacks_mma<kM16N8K16>},
     {&kWarpTile32, has_mma<kM16N8K32>},

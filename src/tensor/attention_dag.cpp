@@ -52,7 +52,7 @@ StageId add_attention(DagBuilder& b, const AttentionInputs& in, const AttentionP
   const HeadLayout layout(params);
   const int64_t queries = layout.positions(0, q), keys = layout.positions(1, k);
   const std::vector<int64_t> square = layout.shape(q[0], queries, keys);
-  const DType dtype = b.stage(in.query).dtype;
+  const DType dtype = params.result.value_or(b.stage(in.query).dtype);
 
   const auto dot = [&](std::span<const Expr> i, std::span<const Expr> r) {
     return product(b.at(in.query, layout.index(0, i, layout.position(i), r[0])),
@@ -77,8 +77,11 @@ StageId add_attention(DagBuilder& b, const AttentionInputs& in, const AttentionP
   });
   const auto [largest, exps, sum] = add_softmax_terms(b, scores, 3);
   const std::vector<int64_t> shape = layout.shape(q[0], queries, v[3]);
+  // Units multiply two factors of one type: weights for 16-bit values are rounded to it.
+  const DType values = b.stage(in.value).dtype;
   const auto weigh = [&](std::span<const Expr> i, std::span<const Expr> r) {
-    return product(b.at(exps, {i[0], i[1], i[2], r[0]}),
+    const Expr weight = b.at(exps, {i[0], i[1], i[2], r[0]});
+    return product(is_narrow_float(values) ? cast(values, weight) : weight,
                    b.at(in.value, layout.index(2, i, r[0], i[3])),
                    params.products);
   };

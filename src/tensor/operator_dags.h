@@ -175,6 +175,7 @@ struct AttentionParams {
   std::array<bool, 3> positions_first = {};
   std::array<int64_t, 3> first_heads = {};
   Products products = {};
+  std::optional<DType> result = {};  // nullopt: the queries' type
 };
 /// softmax(scale * query * key^T + bias) * value, laid out as the query: what is divided by the
 /// sums of the exponentials is the result, as in Dao et al., FlashAttention (2022), section 3.1.

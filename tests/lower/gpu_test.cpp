@@ -8,8 +8,8 @@
 
 #include "golden.h"
 #include "lower/lower.h"
+#include "space/gpu/attention_task.h"
 #include "space/gpu/gpu_task.h"
-#include "space/gpu/warp_space.h"
 #include "tensor/dag_builder.h"
 #include "tensor/interpreter.h"
 #include "tensor/operator_dags.h"
@@ -18,10 +18,15 @@
 namespace pruner {
 namespace {
 
-// Draws candidates of a task and holds each against the reference interpreter.
-void expect_right(const Task& task, const Space& space, int candidates) {
+// Draws candidates of a task and holds each against the reference interpreter; `set` may change the
+// drawn inputs.
+void expect_right(const Task& task,
+                  const Space& space,
+                  int candidates,
+                  const std::function<void(std::vector<Tensor>&)>& set = {}) {
   Rng rng(17);
-  const std::vector<Tensor> inputs = random_inputs(task.dag, rng);
+  std::vector<Tensor> inputs = random_inputs(task.dag, rng);
+  if (set) set(inputs);
   const std::vector<Tensor> expected = interpret(task.dag, inputs);
   for (int i = 0; i < candidates; ++i) {
     const Candidate candidate = sample(space, rng);
@@ -43,6 +48,7 @@ void expect_right(const Task& task, const Space& space, int candidates) {
     for (size_t o = 0; o < expected.size(); ++o) {
       const double tolerance = tolerance_of(expected[o].dtype());
       for (int64_t e = 0; e < expected[o].num_elements(); ++e) {
+        if (std::isnan(expected[o].get(e)) && std::isnan(args[inputs.size() + o].get(e))) continue;
         ASSERT_NEAR(args[inputs.size() + o].get(e),
                     expected[o].get(e),
                     tolerance * (1 + std::abs(expected[o].get(e))))
@@ -73,6 +79,16 @@ TEST(LowerGpu, PrintsAsItself) {
   expect_program("lower/gpu_softmax.txt", "softmax 6 64", 3, {{".threads", 16}, {".rows", 2}});
 }
 
+TEST(LowerGpu, PrintsAttention) {
+  const Task task = warp_task({"sm_80", "attention 1 2 32 64 16 causal=1 bits=16", ""});
+  const Space space = warp_space(task, "attention-tile");
+  const Candidate candidate =
+      decided(space, space.drawn[0].value, {{".warps", 2}, {".steps", 2}, {".buffers", 2}});
+  const Result<Program> program = lower(space, candidate, "k");
+  ASSERT_TRUE(program.ok()) << program.error().message();
+  EXPECT_GOLDEN("lower/gpu_attention.txt", print(*program));
+}
+
 class WinogradOnGpu : public testing::TestWithParam<const char*> {};
 class EveryGpuOperator : public testing::TestWithParam<const char*> {};
 
@@ -85,6 +101,41 @@ TEST(GpuProgram, MultipliesMatricesByWarps) {
     SCOPED_TRACE(std::string(row.arch) + " " + row.op);
     const Task task = warp_task(row);
     expect_right(task, warp_space(task, row.structure), candidates_each(12));
+  }
+}
+
+TEST(GpuProgram, AttendsInOneKernel) {
+  Rng rng(23);
+  for (int i = 0; i < candidates_each(12); ++i) {
+    const Task task = drawn_attention(rng);
+    SCOPED_TRACE(print(task.dag));
+    expect_right(task, warp_space(task, "attention-tile"), 2);
+  }
+}
+
+// Chunks of which a query sees no key come before and behind those that it sees; some queries see
+// none at all, whose results are no numbers, or zeros where the network asks for it.
+TEST(GpuProgram, AttendsWhereChunksAreHidden) {
+  for (const bool nan_is_zero : {false, true}) {
+    for (const double hidden : {-std::numeric_limits<double>::infinity(), -1e9}) {
+      DagBuilder b;
+      AttentionParams p{.heads = 2, .hidden = hidden, .nan_is_zero = nan_is_zero};
+      AttentionInputs in;
+      in.query = b.placeholder("query", {2, 2, 24, 16}, DType::kFloat16);
+      in.key = b.placeholder("key", {2, 2, 90, 16}, DType::kFloat16);
+      in.value = b.placeholder("value", {2, 2, 90, 16}, DType::kFloat16);
+      in.visible = b.placeholder("visible", {2, 1, 24, 90}, DType::kBool);
+      const StageId out = add_attention(b, in, p);
+      const Task task =
+          make_task(b.finish({{out}}), *parse_target("cuda --arch=sm_80", 0), "attention");
+      expect_right(task, warp_space(task, "attention-tile"), 8, [](std::vector<Tensor>& inputs) {
+        Tensor& visible = inputs[3];
+        for (int64_t e = 0; e < visible.num_elements(); ++e) {
+          const int64_t key = e % 90, query = e / 90 % 24;
+          visible.set(e, query > 3 && key >= 40 && key < 40 + query ? 1 : 0);
+        }
+      });
+    }
   }
 }
 

@@ -4,8 +4,8 @@
 #include "candidate_run.h"
 #include "dtype_run.h"
 #include "fakes/fake_cuda.h"
+#include "space/gpu/attention_task.h"
 #include "space/gpu/gpu_task.h"
-#include "space/gpu/warp_space.h"
 
 namespace pruner {
 namespace {
@@ -26,6 +26,17 @@ TEST(FakeCudaWarpCandidates, ComputeWhatTheDagDoes) {
     expect_candidates_compute(task, warp_space(task, row.structure));
     EXPECT_EQ(cuda.end(), "");
   }
+}
+
+TEST(FakeCudaWarpCandidates, AttendInOneKernel) {
+  const FakeCuda cuda;
+  Rng rng(29);
+  for (int i = 0; i < candidates_each(6); ++i) {
+    const Task task = drawn_attention(rng);
+    SCOPED_TRACE(print(task.dag));
+    expect_candidates_compute(task, warp_space(task, "attention-tile"));
+  }
+  EXPECT_EQ(cuda.end(), "");
 }
 
 TEST(FakeCudaWarpCandidates, WriteHalves) {

@@ -109,6 +109,9 @@ inline const char* const kSmallOperators[] = {
 
 /// Relative and absolute, of a result: of float16, where the order of a sum may round it otherwise,
 /// one step.
-inline double tolerance_of(DType dtype) { return dtype == DType::kFloat16 ? 1e-3 : 1e-4; }
+inline double tolerance_of(DType dtype) {
+  if (dtype == DType::kBFloat16) return 1e-2;
+  return dtype == DType::kFloat16 ? 1e-3 : 1e-4;
+}
 
 }  // namespace pruner

@@ -44,9 +44,9 @@ class Limits {
     int64_t bytes = 0;
     for (const StagePlan& plan : sketch_.plans) {
       if (plan.structure != &kFetch || plan.at != contraction.stage) continue;
-      bytes += fetched_elements(plan) * dtype_bytes(stage(plan).dtype);
+      const int64_t buffers = plan.at_levels == 0 ? 1 : factors_.value(contraction.buffers);
+      bytes += buffers * fetched_elements(plan) * dtype_bytes(stage(plan).dtype);
     }
-    bytes *= factors_.value(contraction.buffers);
     // Sums lie where the chunks were.
     return goes_through_shared(contraction) ? std::max(bytes, sums_bytes(contraction)) : bytes;
   }
@@ -112,8 +112,8 @@ class Limits {
       blocks *= ceil_div(extent(plan, tiles), block);
     }
     if (vthreads > gpu_.max_vthreads) return "too many virtual threads";
-    const int64_t registers =
-        accumulators + fragment_registers(plan) + kGpuModel.registers_beside_accumulators;
+    const int64_t registers = accumulators + fragment_registers(plan) + attention_registers() +
+                              kGpuModel.registers_beside_accumulators;
     if (tiled && registers > gpu_.max_registers_per_thread)
       return "the accumulators exceed the registers";
     if (plan.structure->has_fragments() && registers * threads > gpu_.registers_per_block)
@@ -137,6 +137,17 @@ class Limits {
       if (lanes == kColumnLanes) columns = own;
     }
     return operand_registers(rows, columns);
+  }
+  /// Returns the registers of a thread that attention holds of a chunk of keys: scores, weights of
+  /// half as many bytes, and three numbers a row. 0 in other kernels.
+  int64_t attention_registers() const {
+    if (!sketch_.tables->attention) return 0;
+    int64_t scores = 1, rows = 1;
+    for (const AxisTiles& tiles : sketch_.plan(sketch_.tables->attention->scores).tiles) {
+      scores *= factors_.inside(tiles, 0);
+      if (tiles.axis == sketch_.tables->attention->rows()) rows = factors_.inside(tiles, 0);
+    }
+    return scores + scores / 2 + 3 * rows;
   }
   /// Returns the elements that a root's blocks divide; for a transform, its tiles. The rows of a
   /// block are not fused with the elements of each row.

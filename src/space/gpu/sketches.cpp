@@ -1,8 +1,10 @@
-// gpu_sketches: one sketch for each choice of the reductions that are computed across threads.
+// gpu_sketches: one sketch for each choice of the reductions that are computed across threads, or
+// the one sketch of attention as one kernel.
 #include <algorithm>
 
 #include "space/gpu/kernels.h"
 #include "space/sketch_maker.h"
+#include "support/ceil_div.h"
 
 namespace pruner {
 namespace {
@@ -15,6 +17,7 @@ class GpuSketchMaker : public SketchMaker {
       : SketchMaker(kernels.dag, target, form, std::move(name)), kernels_(kernels) {}
 
   Sketch make(const ComputeDag& task_dag) {
+    if (kernels_.attention) decide_attention(*kernels_.attention);
     return complete(task_dag, [&](StageId id) { return plan(id); });
   }
 
@@ -27,6 +30,8 @@ class GpuSketchMaker : public SketchMaker {
     plan.structure = kernel.structure;
     if (kernel.structure == &kFetch) {
       plan_fetch(plan);
+    } else if (kernels_.attention) {
+      plan_attention(plan, *kernels_.attention);
     } else if (kernel.structure == &kThreadTransform) {
       plan_transform(plan);
     } else if (kernel.root == id) {
@@ -40,8 +45,11 @@ class GpuSketchMaker : public SketchMaker {
   // The operand of a contraction, in boxes that the threads of its block divide.
   void plan_fetch(StagePlan& plan) {
     plan.at = dag().consumers(plan.stage)[0];
+    if (kernels_.attention) plan.at = kernels_.attention->weighed;
     const LoopStructure& contraction = *kernels_.stages[plan.at].structure;
     plan.at_levels = contraction.fetch.loops_of;
+    // The queries are fetched once, before the chunks of keys.
+    if (kernels_.attention && plan.stage == kernels_.attention->query) plan.at_levels = 0;
     plan.memory = contraction.fetch.memory;
     plan.box = true;
     add_tiles(plan, Axes::kFusedSpace, kFusedSpatial);
@@ -103,7 +111,129 @@ class GpuSketchMaker : public SketchMaker {
     if (plan.structure->fetches()) add_reduction_decisions(plan);
   }
 
+  // ---- Attention as one kernel. All its stages share the decisions.
+
+  struct AttentionDecisions {
+    Factor warps, fragments;  // warps of a block, and fragments of queries in a warp
+    Factor steps;             // instructions in a chunk of keys
+    DecisionRef buffers = kFixed;
+  };
+
+  void decide_attention(const AttentionKernel& a) {
+    const MmaInstruction& row = *a.of_keys.instruction;
+    const Stage &root = dag()[a.root], &weighed = dag()[a.weighed];
+    const Iterator &queries = root.axes[static_cast<size_t>(a.rows())],
+                   &keys = weighed.reduce_axes[0];
+    const auto choose =
+        [&](int level, const Iterator& axis, int64_t unit, const std::string& stage, int group) {
+          const Level& decided = kAttentionTile.levels[static_cast<size_t>(level)];
+          const TiledAxis tiled{.extent = ceil_div(axis.extent, unit), .target = &target_};
+          return Factor{add(DecisionKind::kTile,
+                            stage + "." + axis.name + "." + decided.name,
+                            decided.choices(tiled),
+                            group),
+                        1};
+        };
+    attention_.warps = choose(kAttentionWarps, queries, row.m, root.name, 0);
+    attention_.fragments = choose(kAttentionFragments, queries, row.m, root.name, 0);
+    // A warp's scores and results are in registers: few rows of instructions.
+    if (attention_.fragments.decision != kFixed)
+      std::erase_if(sketch_.decisions[static_cast<size_t>(attention_.fragments.decision)].choices,
+                    [](int32_t choice) { return choice > kMostQueryFragments; });
+    attention_.steps = choose(kAttentionSteps, keys, row.k, weighed.name, 1);
+    attention_.buffers = add(DecisionKind::kBuffers,
+                             weighed.name + ".buffers",
+                             {kAttentionTile.buffers.begin(), kAttentionTile.buffers.end()});
+  }
+
+  static Factor fixed(int64_t count) { return {kFixed, static_cast<int32_t>(count)}; }
+
+  // The tiles of the queries in the stages that have the levels of kAttentionTile.
+  AxisTiles query_tiles(const AttentionKernel& a, const Factor& blocks) const {
+    const MmaInstruction& row = *a.of_keys.instruction;
+    AxisTiles tiles{.axis = a.rows()};
+    tiles.factors[kAttentionBlocks] = blocks;
+    tiles.factors[kAttentionWarps] = attention_.warps;
+    tiles.factors[kAttentionLanes] = fixed(kRowLanes);
+    tiles.factors[kAttentionFragments] = attention_.fragments;
+    tiles.factors[kAttentionElements] = fixed(row.m / kRowLanes);
+    return tiles;
+  }
+  // ... of the columns of a warp's sums.
+  static AxisTiles column_tiles(const AttentionKernel& a, const Factor& fragments, int64_t own) {
+    AxisTiles tiles{.axis = a.columns()};
+    tiles.factors[kAttentionLanes] = fixed(kColumnLanes);
+    tiles.factors[kAttentionFragments] = fragments;
+    tiles.factors[kAttentionElements] = fixed(own);
+    return tiles;
+  }
+
+  void plan_attention(StagePlan& plan, const AttentionKernel& a) {
+    const MmaInstruction& row = *a.of_keys.instruction;
+    const int rank = static_cast<int>(dag()[a.root].axes.size());
+    // Keys of a lane in the columns that it has of one instruction's terms.
+    const int64_t keys_of_lane = row.k / kColumnLanes;
+    const Factor rest = fixed(Factor::kRest);
+    if (plan.stage == a.root) {
+      for (int axis = 0; axis < rank; ++axis) {
+        if (axis == a.rows() || axis == a.columns() || dag()[a.root].axes[axis].extent == 1)
+          continue;
+        plan.tiles.push_back({.axis = axis});
+        plan.tiles.back().factors[kAttentionBlocks] = rest;
+      }
+      const int64_t width = dag()[a.root].axes.back().extent;
+      plan.tiles.push_back(query_tiles(a, rest));
+      plan.tiles.push_back(column_tiles(a, fixed(ceil_div(width, row.n)), row.n / kColumnLanes));
+      std::ranges::sort(plan.tiles, {}, &AxisTiles::axis);
+      return;
+    }
+    if (plan.stage == a.weighed) {
+      accumulate_in_root(plan);
+      AxisTiles keys{.axis = rank};
+      keys.factors[kAttentionChunks] = rest;
+      keys.factors[kAttentionSteps] = attention_.steps;
+      keys.factors[kAttentionTerms] = fixed(row.k);
+      plan.tiles.push_back(keys);
+      plan.buffers = attention_.buffers;
+      return;
+    }
+    plan.at = a.weighed;
+    plan.at_levels = 1;
+    plan.memory = Scope::kRegister;
+    if (plan.stage == a.products) {
+      plan.first = kAttentionChunks;
+      AxisTiles terms{.axis = rank};
+      terms.factors[kAttentionSteps] =
+          fixed(ceil_div(dag()[a.products].reduce_axes[0].extent, row.k));
+      terms.factors[kAttentionTerms] = fixed(row.k);
+      plan.tiles = {
+          query_tiles(a, fixed(1)), column_tiles(a, attention_.steps, keys_of_lane), terms};
+      return;
+    }
+    AxisTiles queries{.axis = a.rows()};
+    queries.factors[kPartFragments] = attention_.fragments;
+    queries.factors[kPartElements] = fixed(row.m / kRowLanes);
+    plan.tiles.push_back(queries);
+    const bool folds = dag()[plan.stage].is_reduction();
+    AxisTiles keys{.axis = folds ? rank - 1 : a.columns()};
+    keys.factors[folds ? kPartSteps : kPartFragments] = attention_.steps;
+    keys.factors[folds ? kPartTerms : kPartElements] = fixed(keys_of_lane);
+    plan.tiles.push_back(keys);
+  }
+
+  std::optional<MmaContraction> mma_of(const StagePlan& plan) const override {
+    const std::optional<AttentionKernel>& a = kernels_.attention;
+    if (!a) return SketchMaker::mma_of(plan);
+    if (plan.stage == a->products) return a->of_keys;
+    return plan.stage == a->weighed ? std::optional(a->of_values) : std::nullopt;
+  }
+
+  std::optional<AttentionKernel> attention() const override { return kernels_.attention; }
+
+  static constexpr int32_t kMostQueryFragments = 2;
+
   const Kernels& kernels_;
+  AttentionDecisions attention_;
 };
 
 }  // namespace
@@ -112,6 +242,10 @@ std::vector<Sketch> gpu_sketches(const ComputeDag& dag,
                                  const Task& task,
                                  const Form& form,
                                  const LoopStructure& structure) {
+  if (&structure == &kAttentionTile) {
+    const Kernels kernels = attention_kernels(dag, task.target.gpu);
+    return {GpuSketchMaker(kernels, task.target, form, structure.name).make(task.dag)};
+  }
   std::vector<std::string> reductions = cross_thread_reductions(dag, task.target.gpu);
   if (reductions.size() > kMaxCrossThread) reductions.resize(kMaxCrossThread);
   std::vector<Sketch> sketches;

@@ -204,6 +204,8 @@ constexpr WarpOperator kContractions[] = {
     {"sm_80", "dense 1024 512 512 bits=8", "m16n8k32-tile"},
     {"sm_80", "batch_matmul 12 128 128 64 bits=16", "m16n8k16-tile"},
     {"sm_80", "matmul 200 136 160 bits=16", "m16n8k16-tile"},
+    {"sm_80", "attention 1 12 128 128 64 bits=16", "attention-tile"},
+    {"sm_80", "attention 1 4 512 512 128 causal=1 bits=16 exponent=8", "attention-tile"},
 };
 
 struct WarpKernel {

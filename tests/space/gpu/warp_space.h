@@ -41,6 +41,9 @@ inline constexpr WarpOperator kWarpOperators[] = {
     {"sm_75", "conv2d 1 16 8 8 16 3 3 padding=1 bits=16", "implicit-gemm+m16n8k8-tile"},
     {"sm_89", "conv2d 1 24 7 7 32 3 3 padding=1 bits=8", "implicit-gemm+m16n8k32-tile"},
     {"sm_75", "conv2d 1 24 8 8 20 3 3 stride=2 bits=8", "implicit-gemm+m8n8k16-tile"},
+    {"sm_80", "attention 1 3 48 64 32 bits=16", "attention-tile"},
+    {"sm_80", "attention 2 2 37 101 40 bits=16", "attention-tile"},
+    {"sm_90", "attention 1 2 70 70 64 causal=1 bits=16 exponent=8", "attention-tile"},
 };
 
 inline Task warp_task(const WarpOperator& row) {

@@ -1,0 +1,49 @@
+// Drawn attention of 16-bit operands, in every layout, for the tests of attention as one kernel.
+#pragma once
+
+#include "space/gpu/warp_space.h"
+#include "support/rng.h"
+#include "tensor/dag_builder.h"
+#include "tensor/operator_dags.h"
+
+namespace pruner {
+
+/// Draws the extents, the layouts of operands, heads that share keys, masks and biases. Operands
+/// may have more heads than are read, as slices of one projection have.
+inline Task drawn_attention(Rng& rng) {
+  const auto either = [&] { return rng.below(2) == 0; };
+  const int64_t widths[] = {13, 16, 30, 32, 40, 64, 80};
+  AttentionParams p;
+  p.sharing = 1 + rng.below(3);
+  p.heads = p.sharing * (1 + rng.below(2));
+  p.scale = 0.25;
+  p.causal = either();
+  p.nan_is_zero = either();
+  const int64_t batch = 1 + rng.below(2), queries = 8 + rng.below(60);
+  const int64_t keys = (p.causal ? queries : 8) + rng.below(80);
+  const int64_t width = widths[rng.below(7)], of_values = either() ? width : widths[rng.below(7)];
+  const DType dtype = either() ? DType::kFloat16 : DType::kBFloat16;
+  DagBuilder b;
+  const auto operand = [&](size_t i, const char* name, int64_t positions, int64_t elements) {
+    p.positions_first[i] = either();
+    p.first_heads[i] = rng.below(3);
+    const int64_t heads =
+        p.first_heads[i] + (i == 0 ? p.heads : p.heads / p.sharing) + rng.below(2);
+    std::vector<int64_t> shape = {batch, heads, positions, elements};
+    if (p.positions_first[i]) std::swap(shape[1], shape[2]);
+    return b.placeholder(name, shape, dtype);
+  };
+  AttentionInputs in;
+  in.query = operand(0, "query", queries, width);
+  in.key = operand(1, "key", keys, width);
+  in.value = operand(2, "value", keys, of_values);
+  if (either()) in.bias = b.placeholder("bias", {either() ? p.heads : 1, queries, keys});
+  if (either()) {
+    in.visible = b.placeholder("visible", {batch, 1, 1, keys}, DType::kBool);
+    p.hidden = either() ? -1e9 : -std::numeric_limits<double>::infinity();
+  }
+  const StageId out = add_attention(b, in, p);
+  return make_task(b.finish({{out}}), *parse_target("cuda --arch=sm_80", 0), "attention");
+}
+
+}  // namespace pruner
