@@ -2,7 +2,7 @@
 # Measures what a call of a module for CUDA costs the host, beyond the driver: the driver here is a
 # stub whose calls return at once. No GPU is needed; NVRTC is.
 #
-#   bench/gpu_call_cost.sh PROGRAM [NETWORK ...]
+#   [PRECISION=f16] bench/gpu_call_cost.sh PROGRAM [NETWORK ...]
 #
 # Prints, for each network, the kernel launches of a run and the microseconds of a call on tensors of
 # the device in a stream: replayed (the same tensors each time), and launched (always others).
@@ -102,7 +102,8 @@ C
 cc -O2 -shared -fPIC -w -Wl,-soname,libcuda.so.1 "$folder/stub.c" -o "$folder/libcuda.so.1"
 printf 'network\tlaunches\treplayed_us\tlaunched_us\n'
 for network in "$@"; do
-  "$program" compile --network "$network" --target 'cuda --arch=sm_90' -o "$folder/$network.so" > "$folder/log" 2>&1
+  "$program" compile --network "$network" --target 'cuda --arch=sm_90' \
+    --precision "${PRECISION:-f32}" -o "$folder/$network.so" > "$folder/log" 2>&1
   cc -O2 -w -Iinclude "$folder/call.c" "$folder/$network.so" "$folder/libcuda.so.1" -Wl,-rpath,"$folder" -o "$folder/call"
   "$folder/call" "$network"
 done

@@ -78,7 +78,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"channels_last", channels_last, false, true},
     {"sink_transposes", always<sink_transposes>, false, true},
     {"split_phases", always<split_phases>, true, true},
-    {"fuse_attention", fuse_attention, true, true},
+    {"fuse_attention", fuse_attention, false, true},
     {"widen_floats", widen_floats},
     {"join_taps", join_taps},
     {"remove_dead", always<remove_dead>},

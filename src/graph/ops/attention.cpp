@@ -2,7 +2,8 @@
 // query, key and value, each [b, heads, positions, width] or, with its element of positions_first,
 // [b, positions, heads, width], of which the heads from its element of first_heads on are read; a
 // bias that is added to the scores [b, heads, queries, keys]; and where they are visible (else
-// `hidden`).
+// `hidden`). Operands of 16 bits have a result of their type, or of float32 where the attribute
+// `sums` says so.
 #include "graph/ops/op.h"
 #include "tensor/operator_dags.h"
 
@@ -15,6 +16,7 @@ static AttentionParams params_of(const OpCall& call) {
   params.scale = call.number("scale", 1);
   params.hidden = call.number("hidden", 0);
   params.causal = call.integer("causal", 0) != 0;
+  params.result = call.sums();
   params.nan_is_zero = call.integer("nan_is_zero", 0) != 0;
   const std::vector<int64_t> order = call.integers("positions_first");
   if (order.size() == params.positions_first.size())
@@ -36,8 +38,11 @@ static Types infer_attention(const OpCall& call) {
     if (call.rank(i) != 4 || first < 0 || first + count > call.shape(i)[heads] ||
         call.shape(i)[0] != call.shape(0)[0])
       return Error(print_shape(call.shape(i)), " has no ", count, " heads from ", first, " on");
-    if (call.input(i).dtype != DType::kFloat32)
-      return Error(dtype_name(call.input(i).dtype), ", expected float32");
+    const DType dtype = call.input(i).dtype;
+    if (dtype != DType::kFloat32 && !is_narrow_float(dtype))
+      return Error(dtype_name(dtype), ", expected float32 or a type of 16 bits");
+    if (dtype != call.input(0).dtype)
+      return Error(dtype_name(dtype), " beside queries of ", dtype_name(call.input(0).dtype));
   }
   const std::vector<int64_t>&q = call.shape(0), &k = call.shape(1), &v = call.shape(2);
   const int64_t queries = q[dim_of_positions(0)], keys = k[dim_of_positions(1)];
@@ -61,7 +66,7 @@ static Types infer_attention(const OpCall& call) {
   std::vector<int64_t> out = q;
   out[3 - dim_of_positions(0)] = p.heads;
   out[3] = v[3];
-  return {{{call.input(0).dtype, out}}};
+  return {{{p.result.value_or(call.input(0).dtype), out}}};
 }
 
 static StageId lower_attention(const OpCall& call, StageSink& to) {
@@ -76,7 +81,7 @@ static StageId lower_attention(const OpCall& call, StageSink& to) {
 
 // clang-format off
 static constexpr GraphOp kAttentionOps[] = {
-    GraphOp{"FusedAttention", Fusion::kOpaque, 3, 5, "causal:i first_heads:I heads:i hidden:f nan_is_zero:i positions_first:I scale:f sharing:i", infer_attention, lower_attention}.with(kOwn).shown_as("attention"),
+    GraphOp{"FusedAttention", Fusion::kOpaque, 3, 5, "causal:i first_heads:I heads:i hidden:f nan_is_zero:i positions_first:I scale:f sharing:i sums:s", infer_attention, lower_attention}.with(kOwn).shown_as("attention"),
 };
 // clang-format on
 

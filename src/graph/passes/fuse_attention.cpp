@@ -13,6 +13,7 @@
 #include "graph/passes.h"
 #include "graph/rewriter.h"
 #include "graph/rotation.h"
+#include "target/attention_units.h"
 
 namespace pruner {
 namespace {
@@ -55,7 +56,7 @@ struct Scores {
 
 class AttentionFuser {
  public:
-  explicit AttentionFuser(Graph graph) : r_(std::move(graph)) {}
+  AttentionFuser(Graph graph, const Target& target) : r_(std::move(graph)), target_(target) {}
   Graph run() &&;
 
  private:
@@ -81,6 +82,7 @@ class AttentionFuser {
   bool cancels(const Node& node);
 
   Rewriter r_;
+  const Target& target_;
 };
 
 // Whether the node is a transpose of heads and positions.
@@ -262,6 +264,9 @@ bool AttentionFuser::fits(const Scores& s,
   if (query.heads != s.shape[1] || query.positions != s.shape[2] || key.heads != value.heads ||
       query.heads % key.heads != 0 || key.positions != s.shape[3] || value.positions != s.shape[3])
     return false;
+  const AttentionHead head{
+      query.positions, key.positions, r_[query.data].shape[3], r_[value.data].shape[3]};
+  if (target_.is_gpu() && !has_attention_units(head, target_.gpu)) return false;
   const auto fits_scores = [&](ValueId id) {
     const Result<std::vector<int64_t>> both = broadcast_shapes(s.shape, r_[id].shape);
     return both.ok() && *both == s.shape;
@@ -362,9 +367,10 @@ Graph AttentionFuser::run() && {
 }  // namespace
 
 Graph fuse_attention(Graph graph, const PassOptions& options) {
-  // Products of 16 bits stay nodes; units take the products that they can.
-  if (options.narrow_type()) return graph;
-  return AttentionFuser(std::move(graph)).run();
+  // On CPUs products of 16 bits stay nodes, of which units take those that they can. On GPUs one
+  // kernel multiplies 16-bit operands (space/gpu/attention.h); others stay kernels of their own.
+  if (options.narrow_type().has_value() != options.target.is_gpu()) return graph;
+  return AttentionFuser(std::move(graph), options.target).run();
 }
 
 }  // namespace pruner

@@ -20,7 +20,8 @@
 namespace pruner {
 namespace {
 
-constexpr size_t kFactors = 2;  // number of a contraction's first inputs that it multiplies
+// Returns the number of a contraction's first inputs that it multiplies.
+size_t factors_of(const Node& node) { return node.op == "FusedAttention" ? 3 : 2; }
 
 class Narrower {
  public:
@@ -71,6 +72,7 @@ int64_t terms_in_row(const OpCall& call) {
 // Whether a unit takes the node: its terms are pairs along the last axis that it adds over.
 bool Narrower::is_of_pairs(const Node& node) const {
   const OpCall call{graph_, node};
+  if (node.op == "FusedAttention") return gpu_;
   if (node.op != "Conv" && node.op != "MatMul" && node.op != "Gemm") return false;
   if (call.sums() || call.input(0).dtype != DType::kFloat32) return false;
   if (!call.input(1).constant && (!gpu_ || node.op == "Conv" || call.rank(0) < 2)) return false;
@@ -141,7 +143,7 @@ void Narrower::look_at(const Node& node) {
     for (const ValueId id : node.outputs) stays_[owner(id)] = true;
   }
   if (is_of_pairs(node)) {
-    for (size_t i = 0; i < kFactors; ++i) {
+    for (size_t i = 0; i < factors_of(node); ++i) {
       const ValueId id = node.inputs[i];
       if (!is_made_in(node.group, id) && !narrower_.contains(id)) read_[owner(id)] = true;
     }
@@ -214,12 +216,14 @@ void Narrower::rewrite(Node node) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     ValueId& id = node.inputs[i];
     if (!id.valid()) continue;
-    id = of_pairs && i < kFactors ? narrow(id, node.group) : wide(id, node.group);
+    id = of_pairs && i < factors_of(node) ? narrow(id, node.group) : wide(id, node.group);
   }
-  if (of_pairs) node.attributes["sums"] = std::string(dtype_name(DType::kFloat32));
   const int group = node.group;
   const ValueId stored = node.outputs[0];
-  const bool rounds = is_stored_narrow(stored);
+  // Attention rounds its result itself.
+  const bool rounded = node.op == "FusedAttention" && is_stored_narrow(stored);
+  const bool rounds = is_stored_narrow(stored) && !rounded;
+  if (of_pairs && !rounded) node.attributes["sums"] = std::string(dtype_name(DType::kFloat32));
   if (rounds) node.outputs[0] = add_value(DType::kFloat32, stored);
   nodes_.push_back(std::move(node));
   if (rounds) nodes_.push_back(cast_node(nodes_.back().outputs[0], stored, type_, group));

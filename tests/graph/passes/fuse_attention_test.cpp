@@ -1,3 +1,4 @@
+#include "graph/networks/networks.h"
 #include "graph/small_graph.h"
 
 namespace pruner {
@@ -243,6 +244,36 @@ TEST(FuseAttention, LeavesProductsOf16BitsToTheirUnits) {
   options.precision = Precision::kBFloat16;
   options.target = *parse_target("llvm -mcpu=sapphirerapids", 2);
   EXPECT_EQ(fused(run_graph_passes(attention({}), options)), nullptr);
+}
+
+// One kernel reads the slices of one projection in 16 bits where they lie, and writes what the next
+// product reads. Other devices and types have no such kernel.
+TEST(FuseAttention, FusesWhatUnitsOfGpusMultiply) {
+  const Result<Graph> network =
+      build_network("bert_tiny", {.image_size = 32, .sequence_length = 16, .input_shapes = {}});
+  ASSERT_TRUE(network.ok()) << network.error().message();
+  const auto passed = [&](const char* arch, Precision precision) {
+    PassOptions options;
+    options.precision = precision;
+    options.target = *parse_target(std::string("cuda --arch=") + arch, 0);
+    return run_graph_passes(*network, options);
+  };
+  for (const Precision precision : {Precision::kFloat16, Precision::kBFloat16}) {
+    const Graph graph = passed("sm_80", precision);
+    int found = 0;
+    for (const Node& node : graph.nodes) {
+      EXPECT_NE(node.op, "Transpose");
+      EXPECT_NE(node.op, "Slice");
+      if (node.op != "FusedAttention") continue;
+      ++found;
+      for (const ValueId id : {node.inputs[0], node.inputs[1], node.inputs[2], node.outputs[0]})
+        EXPECT_EQ(graph[id].dtype, row_of(precision).type);
+    }
+    EXPECT_EQ(found, 6);
+  }
+  EXPECT_EQ(fused(passed("sm_75", Precision::kFloat16)), nullptr);
+  EXPECT_EQ(fused(passed("sm_80", Precision::kTf32)), nullptr);
+  EXPECT_EQ(fused(passed("sm_80", Precision::kFloat32)), nullptr);
 }
 
 TEST(FusedAttention, SharesHeadsOfKeysAndValues) {
