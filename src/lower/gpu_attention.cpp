@@ -277,8 +277,8 @@ Stmt GpuLowering::attention(const NestStage& root) {
                hold(a.sum, {rows, halves}, ""),
                hold(a.largest, {rows, halves}, ".factor")};
 
-  // The largest score of a row begins at the least number, not at minus infinity: a chunk of which a
-  // query sees nothing then has exponentials of zero, not of a difference of infinities.
+  // The largest score of a row begins at the least number, not at minus infinity: a chunk of which
+  // a query sees nothing then has exponentials of zero, not of a difference of infinities.
   const DType dtype = dag_[a.sum].dtype;
   const Stmt begin = each_row(tile, [&](const Values& at) {
     return block(

@@ -8,6 +8,7 @@
 
 #include "golden.h"
 #include "lower/lower.h"
+#include "lower/rewrite.h"
 #include "space/gpu/attention_task.h"
 #include "space/gpu/gpu_task.h"
 #include "tensor/dag_builder.h"
@@ -102,6 +103,48 @@ TEST(GpuProgram, MultipliesMatricesByWarps) {
     const Task task = warp_task(row);
     expect_right(task, warp_space(task, row.structure), candidates_each(12));
   }
+}
+
+// Rows that vectors divide and others, some longer than the registers of their threads; the threads
+// of a row are a part of a warp, a warp, and several.
+TEST(GpuProgram, ReducesRowsInRegisters) {
+  const auto has = [](const Program& program, const auto& accepts) {
+    bool found = false;
+    walk(program.body, [&](const StmtNode& s) { found = found || accepts(s); });
+    return found;
+  };
+  const auto loads_vectors = [](const StmtNode& s) {
+    const For* loop = std::get_if<For>(&s.op);
+    const Store* store = loop != nullptr && loop->kind == LoopKind::kVectorize
+                             ? std::get_if<Store>(&loop->body->op)
+                             : nullptr;
+    return store != nullptr && as<Load>(store->value) != nullptr;
+  };
+  const auto folds = [](const StmtNode& s) { return std::holds_alternative<LaneFold>(s.op); };
+  int vectors = 0, all = 0;
+  for (const char* op : {"softmax 7 256",
+                         "softmax 3 1000",
+                         "layernorm 5 512",
+                         "layernorm 2 768",
+                         "layernorm 3 37",
+                         "rms_norm 9 128",
+                         "softmax 2 6000"}) {
+    SCOPED_TRACE(op);
+    const Task task = operator_task(op, *parse_target("cuda --arch=sm_80", 0));
+    Space space = make_space(task);
+    std::erase_if(space.drawn,
+                  [&](SketchId id) { return space[id].name.find("+rows(") == std::string::npos; });
+    ASSERT_FALSE(space.drawn.empty());
+    expect_right(task, space, candidates_each(12));
+    Rng rng(3);
+    for (int i = 0; i < 10; ++i, ++all) {
+      const Result<Program> program = lower(space, sample(space, rng), "k");
+      ASSERT_TRUE(program.ok()) << program.error().message();
+      EXPECT_TRUE(has(*program, folds));
+      vectors += has(*program, loads_vectors) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(vectors, 0.3 * all);
 }
 
 TEST(GpuProgram, AttendsInOneKernel) {
