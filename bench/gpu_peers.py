@@ -133,6 +133,9 @@ def operator(text, precision):
         return call, [(b, h, m, d), (b, h // sharing, n, d), (b, h // sharing, n, d)], False
     if name == "softmax":
         return lambda x: torch.softmax(x, -1), [sizes], False
+    if name == "layernorm":
+        width = sizes[-1:]
+        return lambda x, scale, shift: functional.layer_norm(x, width, scale, shift), [sizes, width, width], False
     if name == "conv2d":
         n, out, height, width, channels, kh, kw = sizes
         stride, padding = options.get("stride", 1), options.get("padding", 0)
