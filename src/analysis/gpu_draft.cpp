@@ -77,7 +77,9 @@ class KernelAnalyzer {
     const double unrolled = std::max(kGpuModel.reused_copies, static_cast<double>(s.unroll_steps));
     double count = 1, body = 1;
     for (size_t i = loops.size(); i-- > 0;) {
-      if (is_block(loops[i].role) || is_thread(loops[i].role)) continue;
+      // One load takes a vector.
+      const bool vector = loops[i].role == LoopRole::kVectorize;
+      if (vector || is_block(loops[i].role) || is_thread(loops[i].role)) continue;
       const auto extent = static_cast<double>(loops[i].extent);
       body *= extent;
       if (uses[i].used || body > unrolled) count *= extent;

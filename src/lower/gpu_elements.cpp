@@ -1,4 +1,6 @@
 // Kernels without tiles: a thread for each element.
+#include <algorithm>
+
 #include "lower/gpu_lowering.h"
 #include "support/ceil_div.h"
 
@@ -34,23 +36,27 @@ Stmt GpuLowering::decode_axes(const std::vector<Iterator>& axes,
 Stmt GpuLowering::elements(const NestStage& root) {
   const Stage& s = dag_[root.stage];
   const int64_t total = s.num_elements();
-  const NestLoop* more = nullptr;
+  const NestLoop *more = nullptr, *neighbours = nullptr;
   for (const NestLoop& loop : root.loops) {
     if (loop.axis == kFusedSpatial && loop.kind == LoopKind::kSerial) more = &loop;
+    if (loop.axis == kFusedSpatial && loop.kind == LoopKind::kVectorize) neighbours = &loop;
   }
-  const Expr first = place_.spatial;
+  const int lanes = neighbours == nullptr ? 1 : static_cast<int>(neighbours->extent);
+  // Neighbours lie along the last axis that has any.
+  const auto last =
+      static_cast<size_t>(std::max(0, last_longer(s.axes, static_cast<int>(s.axes.size()))));
   const auto element = [&](const Expr& index) {
     const Values none(s.axes.size() + s.reduce_axes.size(), Expr(0));
-    return guarded(index < Expr(total),
-                   decode_axes(
-                       s.axes,
-                       0,
-                       s.axes.size(),
-                       index,
-                       none,
-                       0,
-                       [&](const Values& values) { return one_element(root, values); }));
+    const auto run = [&](const Values& at) {
+      return vector(lanes, [&](const Expr& lane) {
+        Values place = at;
+        if (lanes > 1) place[last] = simple(place[last] + lane);
+        return one_element(root, place);
+      });
+    };
+    return guarded(index < Expr(total), decode_axes(s.axes, 0, s.axes.size(), index, none, 0, run));
   };
+  const Expr first = place_.spatial;
   if (more == nullptr) return element(first);
   const VarId i = new_var("e", {0, more->extent - 1});
   return make_stmt(For{i,

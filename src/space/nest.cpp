@@ -67,6 +67,7 @@ class NestMaker {
       if (k == 0) group_rows(out, factors_.value(plan.raster));
       ends[k + 1] = static_cast<int>(out.loops.size());
     }
+    if (plan.structure == &kThreadElements && plan.lanes > 1) take_neighbours(out, plan.lanes);
     if (!out.at.valid() && plan.structure->levels[plan.levels[0]].bind == Bind::kCores)
       out.parallel_loops = ends[1];
     const Staging& fetch = plan.structure->fetch;
@@ -235,6 +236,26 @@ class NestMaker {
 
   static bool leaves_rest(const Iterator& axis, int64_t tile) {
     return axis.open || axis.extent % tile != 0;
+  }
+
+  // A thread takes its elements in vectors of neighbours, as far as they are some; the vectors lie
+  // a block's threads apart.
+  static void take_neighbours(NestStage& out, int64_t most) {
+    const auto loop_of = [&](LoopKind kind) {
+      return std::ranges::find_if(out.loops, [&](const NestLoop& loop) {
+        return loop.axis == kFusedSpatial && loop.kind == kind;
+      });
+    };
+    const auto elements = loop_of(LoopKind::kSerial), threads = loop_of(LoopKind::kThread);
+    if (elements == out.loops.end() || threads == out.loops.end()) return;
+    const int64_t lanes = std::gcd(elements->extent, most);
+    if (lanes == 1) return;
+    threads->step = lanes;
+    elements->extent /= lanes;
+    elements->step = threads->extent * lanes;
+    if (elements->extent == 1) out.loops.erase(elements);
+    out.loops.push_back(
+        {.axis = kFusedSpatial, .extent = lanes, .step = 1, .kind = LoopKind::kVectorize});
   }
 
   // The last loop but one, over rows of blocks, is divided: the rows of a group are innermost.

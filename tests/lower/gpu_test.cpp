@@ -147,6 +147,30 @@ TEST(GpuProgram, ReducesRowsInRegisters) {
   EXPECT_GT(vectors, 0.3 * all);
 }
 
+// Eight elements of a thread are two vectors of four floats, or one of eight halves; an odd row has
+// none.
+TEST(GpuProgram, TakesNeighboursAsVectors) {
+  const auto vectors = [](const char* op, int elements) {
+    const Task task = operator_task(op, *parse_target("cuda --arch=sm_80", 0));
+    const Space space = make_space(task);
+    const Result<Program> program =
+        lower(space, decided(space, 0, {{".threads", 32}, {".elements", elements}}), "k");
+    EXPECT_TRUE(program.ok()) << program.error().message();
+    std::vector<int> lanes;
+    walk(program->body, [&](const StmtNode& s) {
+      const For* loop = std::get_if<For>(&s.op);
+      if (loop != nullptr && loop->kind == LoopKind::kVectorize) lanes.push_back(loop->lanes);
+    });
+    expect_right(task, candidates_each(6));
+    return lanes;
+  };
+  EXPECT_EQ(vectors("relu 6 64", 8), std::vector{4});
+  EXPECT_EQ(vectors("relu 6 64", 2), std::vector{2});
+  EXPECT_EQ(vectors("relu 6 64 +f16", 8), std::vector{8});
+  EXPECT_EQ(vectors("relu 6 64", 1), std::vector<int>());
+  EXPECT_EQ(vectors("relu 64 33", 8), std::vector<int>());
+}
+
 TEST(GpuProgram, AttendsInOneKernel) {
   Rng rng(23);
   for (int i = 0; i < candidates_each(12); ++i) {

@@ -92,6 +92,19 @@ class GpuSketchMaker : public SketchMaker {
     const auto computes = [&](const KernelStage& k) { return k.root == plan.stage; };
     if (dag()[plan.stage].is_reduction() || std::ranges::count_if(kernels_.stages, computes) > 1)
       add_reduction_decisions(plan);
+    else
+      plan.lanes = element_vector(dag()[plan.stage]);
+  }
+
+  // The most neighbours that a thread writes at once: they lie in one row, and 16 bytes.
+  int element_vector(const Stage& stage) const {
+    const int last = last_longer(stage.axes, static_cast<int>(stage.axes.size()));
+    if (last < 0 || !stage.unrolled.empty()) return 1;
+    int lanes = 1;
+    while (is_gpu_vector(2 * lanes, dtype_bytes(stage.dtype), target_.gpu) &&
+           stage.axes[static_cast<size_t>(last)].extent % (2 * lanes) == 0)
+      lanes *= 2;
+    return lanes;
   }
 
   // Rows are numbered by the axes of the reductions.
