@@ -39,9 +39,10 @@ Graph always(Graph graph, const PassOptions&) {
   return pass(std::move(graph));
 }
 
-Graph keep_codes(Graph graph);       // keeps few-bit weights as codes if few rows are multiplied
-Graph simplify(Graph graph);         // unifies spellings: Squeeze to Reshape, Split to Slices
-Graph fold_constants(Graph graph);   // turns nodes of constants into constants
+Graph keep_codes(Graph graph);      // keeps few-bit weights as codes if few rows are multiplied
+Graph simplify(Graph graph);        // unifies spellings: Squeeze to Reshape, Split to Slices
+Graph fold_constants(Graph graph);  // turns nodes of constants into constants
+Graph widen_floats(Graph graph, const PassOptions& options);  // turns 16-bit floats to float32
 Graph fuse_layernorm(Graph graph);   // turns the nodes of a layer norm or RMS norm into one
 Graph fold_batch_norm(Graph graph);  // folds into the convolution, else one multiply and add
 Graph tabulate(Graph graph);         // turns functions of one byte that take long into tables
@@ -53,7 +54,6 @@ Graph channels_last(Graph graph, const PassOptions& options);    // puts transpo
 Graph split_phases(Graph graph);  // computes transposed convolutions phase by phase
 Graph fuse_attention(Graph graph, const PassOptions& options);  // fuses heads into one kernel
 Graph run_quantized(Graph graph, const PassOptions& options);   // runs on integers between bytes
-Graph widen_floats(Graph graph, const PassOptions& options);    // turns 16-bit floats to float32
 Graph match_signs(Graph graph, const PassOptions& options);     // matches bytes' signs for units
 Graph join_taps(Graph graph, const PassOptions& options);       // joins few-channel taps for units
 Graph remove_dead(Graph graph);                                 // drops nodes no output needs
@@ -68,6 +68,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"keep_codes", always<keep_codes>, true, true},
     {"simplify", always<simplify>},
     {"fold_constants", always<fold_constants>},
+    {"widen_floats", widen_floats},
     {"match_signs", match_signs, true},
     {"fuse_layernorm", always<fuse_layernorm>},
     {"fold_batch_norm", always<fold_batch_norm>},
@@ -79,7 +80,6 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"sink_transposes", always<sink_transposes>, false, true},
     {"split_phases", always<split_phases>, true, true},
     {"fuse_attention", fuse_attention, false, true},
-    {"widen_floats", widen_floats},
     {"join_taps", join_taps},
     {"remove_dead", always<remove_dead>},
     {"update_states", always<update_states>},

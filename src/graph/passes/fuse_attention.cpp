@@ -56,7 +56,8 @@ struct Scores {
 
 class AttentionFuser {
  public:
-  AttentionFuser(Graph graph, const Target& target) : r_(std::move(graph)), target_(target) {}
+  AttentionFuser(Graph graph, const PassOptions& options)
+      : r_(std::move(graph)), target_(options.target), units_(options.narrow_type()) {}
   Graph run() &&;
 
  private:
@@ -73,6 +74,7 @@ class AttentionFuser {
   std::optional<Product> product_under(ValueId id) const;
   std::optional<Biased> biased(ValueId id) const;
   std::optional<Scores> scores_of(ValueId id) const;
+  ValueId unrounded(ValueId weights) const;
   ValueId unrepeated(const Operand& o);
   Operand operand(ValueId id, bool scaled);
   std::pair<ValueId, int64_t> unsliced(ValueId id) const;
@@ -83,6 +85,7 @@ class AttentionFuser {
 
   Rewriter r_;
   const Target& target_;
+  const std::optional<DType> units_;  // type of the factors that a kernel on a GPU rounds
 };
 
 // Whether the node is a transpose of heads and positions.
@@ -207,6 +210,15 @@ std::optional<Scores> AttentionFuser::scores_of(ValueId id) const {
   return s;
 }
 
+// Returns the weights before a network of 16 bits rounds them: its units read them rounded anyway.
+ValueId AttentionFuser::unrounded(ValueId weights) const {
+  const Node* wide = only_made_by(weights, "Cast");
+  const Node* narrow = wide != nullptr ? only_made_by(wide->inputs[0], "Cast") : nullptr;
+  const bool rounds = narrow != nullptr && r_[wide->inputs[0]].dtype == units_ &&
+                      r_[narrow->inputs[0]].dtype == r_[weights].dtype;
+  return rounds ? narrow->inputs[0] : weights;
+}
+
 // Returns x of a Reshape(Expand(Reshape(x))) in which each head stands several times in a row.
 ValueId AttentionFuser::unrepeated(const Operand& o) {
   const Node* joined = r_.producer(o.data, "Reshape");
@@ -307,8 +319,8 @@ ValueId AttentionFuser::attention(Node node, std::span<const Operand> parts) {
 
 bool AttentionFuser::fuse(const Node& product) {
   if (!is_product(product, false)) return false;
-  ValueId weights = product.inputs[0];
-  if (const Node* rows = only_made_by(weights, "Reshape")) weights = rows->inputs[0];
+  ValueId weights = unrounded(product.inputs[0]);
+  if (const Node* rows = only_made_by(weights, "Reshape")) weights = unrounded(rows->inputs[0]);
   const Node* where = only_made_by(weights, "Where");
   if (where != nullptr && !zeroes_nan(*where)) return false;
   const Node* softmax = where != nullptr ? r_.producer(where->inputs[2], "Softmax")
@@ -370,7 +382,7 @@ Graph fuse_attention(Graph graph, const PassOptions& options) {
   // On CPUs products of 16 bits stay nodes, of which units take those that they can. On GPUs one
   // kernel multiplies 16-bit operands (space/gpu/attention.h); others stay kernels of their own.
   if (options.narrow_type().has_value() != options.target.is_gpu()) return graph;
-  return AttentionFuser(std::move(graph), options.target).run();
+  return AttentionFuser(std::move(graph), options).run();
 }
 
 }  // namespace pruner

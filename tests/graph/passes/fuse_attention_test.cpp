@@ -276,6 +276,32 @@ TEST(FuseAttention, FusesWhatUnitsOfGpusMultiply) {
   EXPECT_EQ(fused(passed("sm_80", Precision::kFloat32)), nullptr);
 }
 
+// A network of float16 may take its softmax in float32 and round the weights. The units of a GPU
+// round them anyway; on a CPU the network's own Cast stays.
+TEST(FuseAttention, TakesNetworksOf16Bits) {
+  const auto network = [](bool rounds) {
+    NetworkBuilder b("half");
+    const auto heads = [&](const char* name) {
+      return b.input(name, {1, 2, 16, 16}, DType::kFloat16);
+    };
+    const auto to = [&](ValueId x, const char* dtype) {
+      return rounds ? b.node("Cast", {x}, {{"to", std::string(dtype)}}) : x;
+    };
+    const ValueId q = heads("q"), k = heads("k"), v = heads("v");
+    const ValueId turned = b.node("Transpose", {k}, {{"perm", Ints{0, 1, 3, 2}}});
+    const ValueId scores = to(b.node("MatMul", {q, turned}), "float32");
+    const ValueId weights = to(b.node("Softmax", {scores}, {{"axis", int64_t{-1}}}), "float16");
+    return b.finish({{b.node("MatMul", {weights, v}), "y"}});
+  };
+  PassOptions gpu;
+  gpu.precision = Precision::kFloat16;
+  gpu.target = *parse_target("cuda --arch=sm_80", 0);
+  for (const bool rounds : {false, true}) {
+    EXPECT_NE(fused(run_graph_passes(network(rounds), gpu)), nullptr);
+    EXPECT_EQ(fused(run_graph_passes(network(rounds))) != nullptr, !rounds);
+  }
+}
+
 TEST(FusedAttention, SharesHeadsOfKeysAndValues) {
   const Tensor q = waves({1, 4, 3, 2}), k = waves({1, 2, 5, 2}, 1), v = waves({1, 2, 5, 7}, 2);
   const Attributes shared = {{"heads", int64_t{4}}, {"sharing", int64_t{2}}, {"scale", 0.5}};
