@@ -220,10 +220,17 @@ static Result<Target> base_gpu(Backend backend, const std::string& device, std::
     target.gpu.shared_bytes_per_block = 32 << 10;
   }
   target.backend = backend;
-  if (arch.empty() || arch == target.gpu.arch) return target;
-  if (!target.gpu.arch.empty())
-    return Error("\"", device, "\" is ", target.gpu.arch, ", --arch is ", arch);
-  TRY_ASSIGN(target.gpu, with_arch(target.gpu, arch));
+  if (!arch.empty() && arch != target.gpu.arch) {
+    if (!target.gpu.arch.empty())
+      return Error("\"", device, "\" is ", target.gpu.arch, ", --arch is ", arch);
+    TRY_ASSIGN(target.gpu, with_arch(target.gpu, arch));
+  }
+  // OpenCL C has no words for what an arch has beyond other devices: statements of warps, and
+  // units.
+  if (!row_of(backend).has_arch) {
+    target.gpu.arch.clear();
+    target.gpu.tensor_rates = {};
+  }
   return target;
 }
 

@@ -22,6 +22,7 @@
 #include "codegen/codegen.h"
 #include "golden.h"
 #include "lower/lower.h"
+#include "lower/rewrite.h"
 #include "model/nn/network.h"
 #include "model/train.h"
 #include "space/gpu/gpu_task.h"
@@ -78,10 +79,13 @@ std::vector<Candidate> fixed_candidates(const Space& space) {
   return candidates;
 }
 
-std::vector<CodeText> texts_of(const Target& target, const LoopNest& nest) {
+std::vector<CodeText> texts_of(const Target& target, const Program& program) {
   if (!target.is_gpu()) return {CodeText::kEmitted};
-  const auto by_warps = [](const NestStage& s) { return s.structure->has_fragments(); };
-  if (std::ranges::any_of(nest.stages, by_warps)) return {CodeText::kCuda};
+  bool warps = false;
+  walk(program.body, [&](const StmtNode& s) {
+    warps |= std::visit([](const auto& n) { return WarpStmt<std::decay_t<decltype(n)>>; }, s.op);
+  });
+  if (warps) return {CodeText::kCuda};
   return {CodeText::kCuda, CodeText::kOpenCl};
 }
 
@@ -169,7 +173,7 @@ class Replay {
       const Result<Program> program = lower(space, candidates[i], "k");
       EXPECT_TRUE(program.ok()) << program.error().message();
       add(2, print(*program));
-      for (const CodeText form : texts_of(task_.target, nest)) {
+      for (const CodeText form : texts_of(task_.target, *program)) {
         const Result<std::string> code = compile_to_text(*program, task_.target, form);
         EXPECT_TRUE(code.ok()) << code.error().message() << "\n" << print(space, candidates[i]);
         if (code.ok()) add(3, *code);

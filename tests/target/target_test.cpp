@@ -115,6 +115,7 @@ TEST(ParseTarget, KnowsGpus) {
   EXPECT_EQ(any->gpu.max_threads_per_block, 256);
   EXPECT_EQ(any->gpu.shared_bytes_per_block, 32 << 10);
   EXPECT_EQ(parse_target("opencl --model=t4", 0)->gpu.max_threads_per_block, 1024);
+  EXPECT_EQ(parse_target("opencl --model=t4", 0)->gpu.arch, "") << "OpenCL C has no tensor cores";
 }
 
 TEST(ParseTarget, NamesWhatIsWrongWithAGpu) {
