@@ -797,6 +797,18 @@ Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols,
   }
 }
 
+// The symbols end where the ranges do: a module has a plan for its greatest extents.
+static void narrow_symbols(NetworkRanges& network) {
+  for (size_t s = 0; s < network.symbols.size(); ++s) {
+    Symbol& symbol = network.symbols[s];
+    std::swap(symbol.min, symbol.max);
+    for (const PartitionRange& range : network.ranges) {
+      symbol.min = std::min(symbol.min, range.box.min[s]);
+      symbol.max = std::max(symbol.max, range.box.max[s]);
+    }
+  }
+}
+
 Result<NetworkRanges> partition_each(const std::vector<Symbol>& symbols,
                                      const HintedPartitionAt& at) {
   const PartitionAt alone = [at](const SymbolValues& values) { return at(values, nullptr); };
@@ -805,6 +817,7 @@ Result<NetworkRanges> partition_each(const std::vector<Symbol>& symbols,
   TRY_ASSIGN(network.ranges, ranges.run_each());
   TRY_ASSIGN(network.input_shapes, ranges.input_shapes());
   network.at = alone;
+  narrow_symbols(network);
   return network;
 }
 

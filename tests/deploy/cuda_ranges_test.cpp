@@ -89,5 +89,38 @@ TEST_F(CudaRanges, HaveTheExtentsThatMatter) {
   EXPECT_EQ(shapes, (std::vector<SymbolValues>{{1, 100}, {1, 64}, {1, 5}}));
 }
 
+// The ends of the range are no such extents: the module's range ends where its shapes do.
+TEST_F(CudaRanges, EndWhereTheirShapesDo) {
+  Result<NetworkRanges> network = ranges({{"batch", 1, 1, {}}, {"n", 5, 100, {7, 9}}});
+  ASSERT_TRUE(network.ok()) << network.error().message();
+  EXPECT_EQ(network->symbols[1].min, 7);
+  EXPECT_EQ(network->symbols[1].max, 9);
+  Partition greatest = network->ranges.front().largest;
+  const Phase phase{
+      "main", std::move(greatest), std::make_shared<const NetworkRanges>(*std::move(network))};
+  const TemporaryFolder folder = *TemporaryFolder::make("");
+  const std::string path = folder.path("range.so");
+  const FakeCuda cuda;
+  {
+    const auto built =
+        build_module(std::span(&phase, 1), target_, nullptr, {.jobs = 2, .work_dir = ""}, path);
+    ASSERT_TRUE(built.ok()) << built.error().message();
+    Result<LoadedModule> module = load_module(path);
+    ASSERT_TRUE(module.ok()) << module.error().message();
+    for (const int64_t n : {9, 7}) {
+      const Result<TensorSpecs> specs = module->specs_at(SymbolValues{1, n});
+      ASSERT_TRUE(specs.ok()) << specs.error().message();
+      const std::vector<Tensor> inputs = seeded_inputs(specs->inputs, 3);
+      const auto outputs = module->run(inputs);
+      ASSERT_TRUE(outputs.ok()) << outputs.error().message();
+      expect_close(*outputs, *interpret_graph(network_at({1, n}), inputs));
+    }
+    EXPECT_ERROR(module->specs_at(SymbolValues{1, 8}), "no plan for batch=1, n=8");
+    EXPECT_ERROR(module->specs_at(SymbolValues{1, 100}),
+                 "n is 100; the module was compiled for 7 to 9");
+  }
+  EXPECT_EQ(cuda.end(), "");
+}
+
 }  // namespace
 }  // namespace pruner

@@ -171,9 +171,10 @@ static const PlanShapes* shapes_at(const PlanPhase* phase, const int64_t* extent
   for (int64_t i = 0; i < phase->num_shapes; i++)
     if (pruner_in_box(phase->shapes[i].box, extents, phase->num_symbols)) return &phase->shapes[i];
   char asked[256], most[256];
-  pruner_fail("the module has no plan for %s; it has one for %s, among others",
+  pruner_fail("the module has no plan for %s; it has one for %s%s",
               print_extents(phase, extents, asked, sizeof asked),
-              print_extents(phase, phase->shapes[0].box + phase->num_symbols, most, sizeof most));
+              print_extents(phase, phase->shapes[0].box + phase->num_symbols, most, sizeof most),
+              phase->num_shapes > 1 ? ", among others" : " alone");
   return NULL;
 }
 
