@@ -254,6 +254,8 @@ static Result<StageId> softmax(DagBuilder& b, const OperatorCall& c) {
 
 static Result<StageId> attention(DagBuilder& b, const OperatorCall& c) {
   TRY_ASSIGN(const OperandType type, operand_type(c));
+  if (!is_float(type.data))
+    return Error("bits is 8; the weights of attention are no whole numbers");
   if (c["H"] % c["sharing"] != 0)
     return Error("sharing ", c["sharing"], " does not divide H ", c["H"]);
   if (c["causal"] != 0 && c["N"] < c["M"])

@@ -115,6 +115,8 @@ TEST(ParseOperator, NamesWhatIsWrong) {
   EXPECT_ERROR(parse_operator("matmul 1 2 3 bits=4"), "bits is 4, expected 32, 19, 16 or 8");
   EXPECT_ERROR(parse_operator("matmul 1 2 3 exponent=8"),
                "exponent is 8, expected 5 or, with bits=16, 8");
+  EXPECT_ERROR(parse_operator("attention 1 2 8 16 32 bits=8"),
+               "bits is 8; the weights of attention are no whole numbers");
   EXPECT_ERROR(parse_operator("coded_matmul 1 2 32 bits=2"), "bits is 2, expected 8 or 4");
   EXPECT_ERROR(parse_operator("coded_matmul 1 2 33"),
                "block 32 divides K 33 into no whole blocks of bytes");
