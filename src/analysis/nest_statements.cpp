@@ -230,7 +230,8 @@ class Maker {
             .columns = static_cast<float>(tile.vectors)};
   }
 
-  // Returns the stage whose chunks are those of the operands of stage `p`.
+  // Returns the number of the stage that loops over the chunks in which stage `p` gets its
+  // operands.
   int plan_of_pipeline(int p) const {
     return tables_.attention ? tables_.plan_of[tables_.attention->weighed] : p;
   }

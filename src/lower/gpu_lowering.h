@@ -162,8 +162,8 @@ class GpuLowering : private ProgramParts {
     StageId reader;
     Values values;
     Expr slot;              // place in the ring
-    Expr first_term;        // the box's first term, of
-    int64_t all_terms = 0;  // so many of the product
+    Expr first_term;        // number of the box's first term in the product
+    int64_t all_terms = 0;  // terms of the product
   };
   Stmt copy_box(const WarpOperand& operand, const CopiedBox& box);
   /// `terms_left`: terms of the product from the point on.
@@ -191,7 +191,8 @@ class GpuLowering : private ProgramParts {
 
   // ---- gpu_attention.cpp: the warps of a block compute rows of attention
 
-  /// The numbers of each row of a warp's queries: fragment of the rows, half of its rows.
+  /// Buffers of three numbers for each row of a warp's queries: [fragment of the queries, half of
+  /// the fragment's rows].
   struct RowBuffers {
     TensorId largest, sum, factor;
   };

@@ -1,8 +1,8 @@
 // Kernels of rows: the threads of a row reduce it together, then write its elements.
 //
 // What the reductions and the root read of a row is loaded once, in vectors of neighbours, and kept
-// in registers where it fits. On CUDA the threads of a row exchange their sums by shuffles within
-// warps; in blocks with longer rows the warps then meet once. Other devices fold in shared memory.
+// in registers where it fits. On CUDA the threads of a row exchange float32 sums and maxima within
+// warps; if a row has several warps, these then meet once. Other folds are done in shared memory.
 #include <algorithm>
 
 #include "lower/gpu_lowering.h"
@@ -116,7 +116,9 @@ Stmt GpuLowering::each_run(const HeldRows& held,
   return make_stmt(For{round, Expr(rounds), kind, 1, std::move(run)});
 }
 
-// A single axis of elements needs no division, and its vectors no variable of their own.
+// The place of element `index` in a row. With one axis that is the index itself: a variable for it,
+// as decode_axes() makes, would hide from code generation that the elements of a vector are
+// neighbours.
 Stmt GpuLowering::at_element(const std::vector<Iterator>& axes,
                              size_t first,
                              const Expr& index,

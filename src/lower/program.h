@@ -42,10 +42,9 @@
 //    says where row r of matrix i begins, at a multiple of 16 bytes; where there are fewer rows
 //    than lanes, the others name rows that exist, too. Each lane gets its matrix_fragment() of one
 //    matrix after the other, or, of elements of two bytes, of each one transposed.
-//  - LaneFold folds one float32 of each lane over groups of 2, 4, 8, 16 or 32 neighbouring lanes;
-//  each
-//    lane of a group gets the group's result. Lanes whose numbers differ in one bit exchange their
-//    values and fold them, from the lowest bit on.
+//  - LaneFold folds one float32 of each lane over groups of 2, 4, 8, 16 or 32 neighbouring lanes.
+//    Each lane of a group gets the group's result. Lanes whose numbers differ in one bit exchange
+//    their values and fold them, from the lowest bit on.
 //  - AsyncCopy copies elements of together 4, 8 or 16 bytes, at a multiple of as many in both
 //    memories, from global to shared memory while its thread goes on. Only the first `valid` of
 //    them are read, and need to be there; the others become 0. Its threads go their own ways.

@@ -165,7 +165,8 @@ extern const LoopStructure kBox, kFold, kRowPart, kTransform;
 // tile of Stage::unrolled a thread.
 extern const LoopStructure kBlockTile, kFetch, kThreadElements, kBlockRows, kThreadTransform;
 
-/// The most elements of a row that a thread of kBlockRows keeps in registers.
+/// The most elements that a thread of kBlockRows keeps in registers, of all tensors whose rows it
+/// keeps.
 inline constexpr int64_t kMostHeldElements = 64;
 /// Attention as one kernel (gpu/attention.h): the weighed values and their root, which have the
 /// same levels; the products of queries and keys; what each thread makes of its scores in

@@ -14,9 +14,9 @@ struct AttentionHead {
 };
 
 /// Whether instructions of 16 x 8 x 16 compute such heads of 16-bit operands
-/// (space/gpu/attention.h): the GPU has the instructions and asynchronous copies, little of the
-/// instructions is padding, and a warp has registers for the results. Half of the first rows and of
-/// the first keys may be padding.
+/// (space/gpu/attention.h). The GPU has the instructions and asynchronous copies, and a warp has
+/// registers for the results. Padding is at most a quarter of a width. Of the 16 queries and of the
+/// 16 keys that an instruction takes, at least 8 must be there.
 bool has_attention_units(const AttentionHead& head, const Gpu& gpu);
 
 }  // namespace pruner

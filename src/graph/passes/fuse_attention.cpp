@@ -85,7 +85,7 @@ class AttentionFuser {
 
   Rewriter r_;
   const Target& target_;
-  const std::optional<DType> units_;  // type of the factors that a kernel on a GPU rounds
+  const std::optional<DType> units_;  // type to which a kernel on a GPU rounds its factors
 };
 
 // Whether the node is a transpose of heads and positions.

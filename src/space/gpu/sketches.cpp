@@ -182,56 +182,69 @@ class GpuSketchMaker : public SketchMaker {
   }
 
   void plan_attention(StagePlan& plan, const AttentionKernel& a) {
-    const MmaInstruction& row = *a.of_keys.instruction;
-    const int rank = static_cast<int>(dag()[a.root].axes.size());
-    // Keys of a lane in the columns that it has of one instruction's terms.
-    const int64_t keys_of_lane = row.k / kColumnLanes;
-    const Factor rest = fixed(Factor::kRest);
-    if (plan.stage == a.root) {
-      for (int axis = 0; axis < rank; ++axis) {
-        if (axis == a.rows() || axis == a.columns() || dag()[a.root].axes[axis].extent == 1)
-          continue;
-        plan.tiles.push_back({.axis = axis});
-        plan.tiles.back().factors[kAttentionBlocks] = rest;
-      }
-      const int64_t width = dag()[a.root].axes.back().extent;
-      plan.tiles.push_back(query_tiles(a, rest));
-      plan.tiles.push_back(column_tiles(a, fixed(ceil_div(width, row.n)), row.n / kColumnLanes));
-      std::ranges::sort(plan.tiles, {}, &AxisTiles::axis);
-      return;
-    }
-    if (plan.stage == a.weighed) {
-      accumulate_in_root(plan);
-      AxisTiles keys{.axis = rank};
-      keys.factors[kAttentionChunks] = rest;
-      keys.factors[kAttentionSteps] = attention_.steps;
-      keys.factors[kAttentionTerms] = fixed(row.k);
-      plan.tiles.push_back(keys);
-      plan.buffers = attention_.buffers;
-      return;
-    }
+    if (plan.stage == a.root) return plan_attention_root(plan, a);
+    if (plan.stage == a.weighed) return plan_weighed(plan, a);
+    // Scores, and what becomes of them, are made anew for each chunk of keys.
     plan.at = a.weighed;
     plan.at_levels = 1;
     plan.memory = Scope::kRegister;
-    if (plan.stage == a.products) {
-      plan.first = kAttentionChunks;
-      AxisTiles terms{.axis = rank};
-      terms.factors[kAttentionSteps] =
-          fixed(ceil_div(dag()[a.products].reduce_axes[0].extent, row.k));
-      terms.factors[kAttentionTerms] = fixed(row.k);
-      plan.tiles = {
-          query_tiles(a, fixed(1)), column_tiles(a, attention_.steps, keys_of_lane), terms};
-      return;
+    plan.stage == a.products ? plan_products(plan, a) : plan_scores(plan, a);
+  }
+
+  // A block has a tile of queries of one head, with all columns of their results.
+  void plan_attention_root(StagePlan& plan, const AttentionKernel& a) {
+    const MmaInstruction& row = *a.of_values.instruction;
+    const std::vector<Iterator>& axes = dag()[a.root].axes;
+    const Factor rest = fixed(Factor::kRest);
+    for (int axis = 0; axis < static_cast<int>(axes.size()); ++axis) {
+      if (axis == a.rows()) {
+        plan.tiles.push_back(query_tiles(a, rest));
+      } else if (axis == a.columns()) {
+        const Factor fragments = fixed(ceil_div(axes.back().extent, row.n));
+        plan.tiles.push_back(column_tiles(a, fragments, row.n / kColumnLanes));
+      } else if (axes[static_cast<size_t>(axis)].extent > 1) {
+        plan.tiles.push_back({.axis = axis});
+        plan.tiles.back().factors[kAttentionBlocks] = rest;
+      }
     }
+  }
+
+  void plan_weighed(StagePlan& plan, const AttentionKernel& a) {
+    accumulate_in_root(plan);
+    AxisTiles keys{.axis = static_cast<int>(dag()[a.weighed].axes.size())};
+    keys.factors[kAttentionChunks] = fixed(Factor::kRest);
+    keys.factors[kAttentionSteps] = attention_.steps;
+    keys.factors[kAttentionTerms] = fixed(a.of_values.instruction->k);
+    plan.tiles.push_back(keys);
+    plan.buffers = attention_.buffers;
+  }
+
+  void plan_products(StagePlan& plan, const AttentionKernel& a) {
+    const int64_t terms_of_one = a.of_keys.instruction->k;
+    const Stage& products = dag()[a.products];
+    plan.first = kAttentionChunks;
+    AxisTiles terms{.axis = static_cast<int>(products.axes.size())};
+    terms.factors[kAttentionSteps] = fixed(ceil_div(products.reduce_axes[0].extent, terms_of_one));
+    terms.factors[kAttentionTerms] = fixed(terms_of_one);
+    plan.tiles = {
+        query_tiles(a, fixed(1)), column_tiles(a, attention_.steps, keys_of_lane(a)), terms};
+  }
+
+  // A lane's scores of a chunk, or what it folds of them.
+  void plan_scores(StagePlan& plan, const AttentionKernel& a) {
     AxisTiles queries{.axis = a.rows()};
     queries.factors[kPartFragments] = attention_.fragments;
-    queries.factors[kPartElements] = fixed(row.m / kRowLanes);
-    plan.tiles.push_back(queries);
+    queries.factors[kPartElements] = fixed(a.of_keys.instruction->m / kRowLanes);
     const bool folds = dag()[plan.stage].is_reduction();
-    AxisTiles keys{.axis = folds ? rank - 1 : a.columns()};
+    AxisTiles keys{.axis = a.columns()};
     keys.factors[folds ? kPartSteps : kPartFragments] = attention_.steps;
-    keys.factors[folds ? kPartTerms : kPartElements] = fixed(keys_of_lane);
-    plan.tiles.push_back(keys);
+    keys.factors[folds ? kPartTerms : kPartElements] = fixed(keys_of_lane(a));
+    plan.tiles = {queries, keys};
+  }
+
+  // Keys of a lane among those of one instruction's terms.
+  static int64_t keys_of_lane(const AttentionKernel& a) {
+    return a.of_values.instruction->k / kColumnLanes;
   }
 
   std::optional<MmaContraction> mma_of(const StagePlan& plan) const override {
