@@ -45,6 +45,16 @@ TensorId GpuLowering::add_buffer(const NestStage& stage,
   return program_.add_buffer({s.name + suffix, s.dtype, std::move(shape), scope, 1, false, {}, 0});
 }
 
+TensorId GpuLowering::hold(const NestStage& stage, std::vector<int64_t> held, const char* suffix) {
+  registers_.push_back(add_buffer(stage, std::move(held), Scope::kRegister, suffix));
+  return registers_.back();
+}
+
+Stmt GpuLowering::with_registers(Stmt body) const {
+  for (const TensorId id : registers_) body = make_stmt(Allocate{id, std::move(body)});
+  return body;
+}
+
 std::vector<const NestStage*> GpuLowering::attached_to(StageId id) const {
   std::vector<const NestStage*> found;
   for (const NestStage& stage : nest_.stages) {
@@ -89,6 +99,7 @@ Stmt GpuLowering::kernel(const NestStage& root) {
   const VarId b = new_var("block", {0, grid - 1}), t = new_var("thread", {0, place_.threads - 1});
   place_.thread_index = var(t);
   shared_.clear();
+  registers_.clear();
   Stmt body = decode(
       blocks,
       "b",

@@ -25,27 +25,15 @@ Stmt GpuLowering::each_row(const AttentionTile& tile,
   });
 }
 
-Stmt GpuLowering::clear_sums(const WarpTile& tile) {
-  const MmaInstruction& row = *tile.contraction.instruction;
-  return each_sum(tile, [&](const Expr& i, const Expr& j) {
-    return unrolled(row.sum_fragment().elements(), [&](const Expr& v) {
-      return make_stmt(Store{tile.sums, {i, j, v}, combiner_identity(Combiner::kSum, row.sum)});
-    });
-  });
-}
-
 // Scores of keys beyond the last, and of queries beyond the last, are minus infinity.
 Stmt GpuLowering::mask_scores(const AttentionTile& tile, const Expr& chunk) {
   const WarpTile& t = tile.scores;
-  const Fragment f = t.contraction.instruction->sum_fragment();
   const StageId scores = tile.kernel.scores;
+  Values start = place_.block;
+  start[static_cast<size_t>(t.contraction.n)] = chunk * Expr(t.b.lines());
   return each_sum(t, [&](const Expr& i, const Expr& j) {
-    return unrolled(f.elements(), [&](const Expr& v) {
-      Values at = place_.block;
-      Expr& row = at[static_cast<size_t>(t.contraction.m)];
-      row = simple(row + t.a.first + i * Expr(f.rows) + f.row(t.lane, v));
-      at[static_cast<size_t>(t.contraction.n)] =
-          simple(chunk * Expr(t.b.lines()) + j * Expr(f.cols) + f.col(t.lane, v));
+    return unrolled(t.contraction.instruction->sum_fragment().elements(), [&](const Expr& v) {
+      const Values at = place_of_sum(t, start, i, j, v);
       state(tile.kernel.products) = {t.sums, [=](const Values&) { return Values{i, j, v}; }};
       const Expr value = body_at(scores, at);
       const Expr within = inside(scores, at, 0, at.size());
@@ -128,30 +116,15 @@ Stmt GpuLowering::weigh(const AttentionTile& tile) {
 Stmt GpuLowering::multiply_values(const AttentionTile& tile, const Expr& slot) {
   const WarpTile& t = tile.weighed;
   return unrolled(t.steps, [&](const Expr& step) {
-    return block(
-        {load_fragments(t, t.b, slot, step), each_sum(t, [&](const Expr& i, const Expr& j) {
-           return make_stmt(Mma{t.contraction.instruction,
-                                {t.sums, {i, j, Expr(0)}},
-                                {tile.weights, {i, step, Expr(0)}},
-                                {t.b.registers, {j, Expr(0)}}});
-         })});
+    return block({load_fragments(t, t.b, slot, step), add_products(t, [&](const Expr& i) {
+                    return ElementPlace{tile.weights, {i, step, Expr(0)}};
+                  })});
   });
 }
 
-Stmt GpuLowering::add_keys(const AttentionTile& tile, const Expr& chunk) {
-  const WarpTile& t = tile.scores;
-  const Expr slot = simple(floor_mod(chunk, Expr(tile.weighed.stages)));
-  const Stmt products = unrolled(t.steps, [&](const Expr& step) {
-    return block({load_fragments(t, t.a, Expr(0), step),
-                  load_fragments(t, t.b, slot, step),
-                  each_sum(t, [&](const Expr& i, const Expr& j) {
-                    return make_stmt(Mma{t.contraction.instruction,
-                                         {t.sums, {i, j, Expr(0)}},
-                                         {t.a.registers, {i, Expr(0)}},
-                                         {t.b.registers, {j, Expr(0)}}});
-                  })});
-  });
-  return block({clear_sums(t),
+Stmt GpuLowering::add_keys(const AttentionTile& tile, const Expr& chunk, const Expr& slot) {
+  const Stmt products = multiply(tile.scores, Expr(0), slot);
+  return block({clear_sums(tile.scores),
                 products,
                 mask_scores(tile, chunk),
                 move_maximum(tile),
@@ -181,7 +154,7 @@ Expr GpuLowering::chunks_seen(const AttentionTile& tile) const {
   return simple(max(min(chunks, all), Expr(0)));
 }
 
-// The loop is that of pipeline(); the queries are copied in the group of the first chunk.
+// The queries are copied in the group of the first chunk.
 Stmt GpuLowering::attention_chunks(const AttentionTile& tile) {
   const WarpTile &scores = tile.scores, &weighed = tile.weighed;
   const auto of_scores = [&](const WarpOperand& operand, const Expr& first_key, const Expr& slot) {
@@ -191,25 +164,14 @@ Stmt GpuLowering::attention_chunks(const AttentionTile& tile) {
     const int64_t terms = iterator_of(dag_[scores.sum.stage], scores.contraction.k).extent;
     return copy_box(operand, {scores.sum.stage, std::move(values), slot, Expr(0), terms});
   };
-  const auto copies = [&](const Expr& chunk) {
+  const auto copy = [&](const Expr& chunk) {
     const Expr slot = simple(floor_mod(chunk, Expr(weighed.stages)));
     return block({of_scores(scores.b, simple(chunk * Expr(scores.b.lines())), slot),
-                  copy_chunk(weighed, weighed.b, chunk),
-                  make_stmt(Commit{})});
+                  copy_chunk(weighed, weighed.b, chunk)});
   };
-  const int64_t ahead = weighed.stages - 1;
-  std::vector<Stmt> parts = {of_scores(scores.a, Expr(0), Expr(0))};
-  for (int64_t chunk = 0; chunk < ahead; ++chunk) parts.push_back(copies(Expr(chunk)));
-  const VarId chunk = new_var("chunk", {0, weighed.chunks - 1});
-  parts.push_back(make_stmt(For{chunk,
-                                chunks_seen(tile),
-                                LoopKind::kSerial,
-                                1,
-                                block({make_stmt(Wait{static_cast<int>(ahead) - 1}),
-                                       make_stmt(Barrier{}),
-                                       copies(var(chunk) + Expr(ahead)),
-                                       add_keys(tile, var(chunk))})}));
-  return block(std::move(parts));
+  const auto add = [&](const Expr& chunk, const Expr& slot) { return add_keys(tile, chunk, slot); };
+  const Stmt queries = of_scores(scores.a, Expr(0), Expr(0));
+  return block({queries, pipeline(weighed, chunks_seen(tile), copy, add)});
 }
 
 GpuLowering::AttentionTile GpuLowering::attention_tile(const Expr& warp, const Expr& lane) {
@@ -231,74 +193,60 @@ GpuLowering::AttentionTile GpuLowering::attention_tile(const Expr& warp, const E
       query.extents.back() / row.k,
       1,
       1};
-  int64_t chunks = 1;
-  for (int l = 0; l < weighed.chunk_loops; ++l)
-    chunks *= weighed.loops[static_cast<size_t>(l)].extent;
   WarpTile values{weighed,
                   a.of_values,
                   {query, row.a_fragment(), false, first, rows},
                   {value, row.b_fragment(), true, Expr(0), value.extents.back() / row.n},
                   lane,
                   value.extents[value.extents.size() - 2] / row.k,
-                  chunks,
+                  weighed.chunks(),
                   weighed.buffers};
   return {a, std::move(scores), std::move(values), {}, {}};
 }
 
 Stmt GpuLowering::attention(const NestStage& root) {
-  const VarId warp = new_var("warp", {0, place_.threads / kWarpLanes - 1});
-  const VarId lane = new_var("lane", {0, kWarpLanes - 1});
-  AttentionTile tile = attention_tile(var(warp), var(lane));
+  return of_warps([&](const Expr& warp, const Expr& lane) {
+    AttentionTile tile = attention_tile(warp, lane);
+    hold_attention(tile);
+    const AttentionKernel& a = tile.kernel;
+    // The largest score of a row begins at the least number, not at minus infinity: a chunk of
+    // which a query sees nothing then has exponentials of zero, not of a difference of infinities.
+    const DType dtype = dag_[a.sum].dtype;
+    const Expr least = float_imm(std::numeric_limits<float>::lowest(), dtype);
+    const Stmt begin = each_row(tile, [&](const Values& at) {
+      return block({make_stmt(Store{tile.rows.largest, at, least}),
+                    make_stmt(Store{tile.rows.sum, at, float_imm(0, dtype)})});
+    });
+    const Stmt join = each_row(tile, [&](const Values& at) {
+      return make_stmt(LaneFold{{tile.rows.sum, at}, Combiner::kSum, kLanesOfRow});
+    });
+    const int run = a.of_keys.instruction->sum_fragment().run;
+    const Stmt chunks = attention_chunks(tile);
+    const Stmt write = write_sums(root, tile.weighed, [&](const Expr& i, const Expr& v) {
+      const Expr half = simple(floor_div(v, Expr(run)));
+      state(a.sum) = {tile.rows.sum, [=](const Values&) { return Values{i, half}; }};
+    });
+    return block({clear_sums(tile.weighed), begin, chunks, join, write});
+  });
+}
+
+void GpuLowering::hold_attention(AttentionTile& tile) {
   WarpTile &scores = tile.scores, &weighed = tile.weighed;
   const AttentionKernel& a = tile.kernel;
   const MmaInstruction& row = *a.of_keys.instruction;
-  std::vector<TensorId> registers;
-  const auto hold = [&](StageId stage, std::vector<int64_t> held, const char* what) {
-    registers.push_back(add_buffer(nest_.of(stage), std::move(held), Scope::kRegister, what));
-    return registers.back();
-  };
-  const auto share = [&](WarpOperand& operand, int64_t stages) {
-    operand.shared =
-        add_buffer(operand.fetch, {stages, operand.lines(), operand.width()}, Scope::kShared);
-    shared_.push_back(operand.shared);
-  };
   share(scores.a, 1);
   share(scores.b, weighed.stages);
   share(weighed.b, weighed.stages);
-  for (WarpOperand* operand : {&scores.a, &scores.b, &weighed.b})
-    operand->registers = hold(
-        operand->fetch.stage, {operand->fragments, operand->fragment.elements()}, ".fragments");
+  for (WarpOperand* operand : {&scores.a, &scores.b, &weighed.b}) hold_fragments(*operand);
   const int64_t own = row.sum_fragment().elements(), rows = scores.a.fragments;
-  scores.sums = hold(a.products, {rows, scores.b.fragments, own}, "");
-  weighed.sums = hold(a.weighed, {rows, weighed.b.fragments, own}, "");
-  tile.weights = hold(a.value, {rows, weighed.steps, row.a_fragment().elements()}, ".weights");
+  scores.sums = hold(nest_.of(a.products), {rows, scores.b.fragments, own});
+  weighed.sums = hold(nest_.of(a.weighed), {rows, weighed.b.fragments, own});
+  tile.weights =
+      hold(nest_.of(a.value), {rows, weighed.steps, row.a_fragment().elements()}, ".weights");
   const int64_t halves = row.m / kRowLanes;
-  tile.rows = {hold(a.largest, {rows, halves}, ""),
-               hold(a.sum, {rows, halves}, ""),
-               hold(a.largest, {rows, halves}, ".factor")};
-
-  // The largest score of a row begins at the least number, not at minus infinity: a chunk of which
-  // a query sees nothing then has exponentials of zero, not of a difference of infinities.
-  const DType dtype = dag_[a.sum].dtype;
-  const Stmt begin = each_row(tile, [&](const Values& at) {
-    return block(
-        {make_stmt(
-             Store{tile.rows.largest, at, float_imm(std::numeric_limits<float>::lowest(), dtype)}),
-         make_stmt(Store{tile.rows.sum, at, float_imm(0, dtype)})});
-  });
-  const Stmt join = each_row(tile, [&](const Values& at) {
-    return make_stmt(LaneFold{{tile.rows.sum, at}, Combiner::kSum, kLanesOfRow});
-  });
-  const Fragment f = row.sum_fragment();
-  const Stmt chunks = attention_chunks(tile);
-  const Stmt write = write_sums(root, weighed, [&](const Expr& i, const Expr& v) {
-    const Expr half = simple(floor_div(v, Expr(f.run)));
-    state(a.sum) = {tile.rows.sum, [=](const Values&) { return Values{i, half}; }};
-  });
-  Stmt body = block({clear_sums(weighed), begin, chunks, join, write});
-  for (const TensorId buffer : registers) body = make_stmt(Allocate{buffer, std::move(body)});
-  body = make_stmt(Let{lane, floor_mod(place_.thread_index, Expr(kWarpLanes)), std::move(body)});
-  return make_stmt(Let{warp, floor_div(place_.thread_index, Expr(kWarpLanes)), std::move(body)});
+  tile.rows.largest = hold(nest_.of(a.largest), {rows, halves});
+  tile.rows.sum = hold(nest_.of(a.sum), {rows, halves});
+  tile.rows.factor = hold(nest_.of(a.largest), {rows, halves}, ".factor");
 }
 
 }  // namespace pruner

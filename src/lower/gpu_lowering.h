@@ -50,6 +50,10 @@ class GpuLowering : private ProgramParts {
 
   StageState& state(StageId id) { return stages_[static_cast<size_t>(id.value)]; }
   std::vector<const NestStage*> attached_to(StageId id) const;
+  /// Adds a buffer in registers of the kernel at hand.
+  TensorId hold(const NestStage& stage, std::vector<int64_t> held, const char* suffix = "");
+  /// Allocates these registers around a body.
+  Stmt with_registers(Stmt body) const;
 
   // ---- gpu.cpp: buffers, bodies, kernels and the loops of a thread
 
@@ -153,7 +157,16 @@ class GpuLowering : private ProgramParts {
     TensorId sums = {}, block_sums = {};  // in registers; in shared memory, if sums go through it
   };
   Stmt warp_tile(const NestStage& root);
-  Stmt pipeline(const WarpTile& tile);
+  /// `work` gets the numbers of the warp and of the lane; registers that it holds stand around it.
+  Stmt of_warps(const std::function<Stmt(const Expr&, const Expr&)>& work);
+  void share(WarpOperand& operand, int64_t stages);
+  void hold_fragments(WarpOperand& operand);
+  /// The software pipeline of a tile over its first `chunks` chunks. `copy` copies a chunk, `add`
+  /// adds up the chunk in a slot.
+  Stmt pipeline(const WarpTile& tile,
+                const Expr& chunks,
+                const std::function<Stmt(const Expr&)>& copy,
+                const std::function<Stmt(const Expr&, const Expr&)>& add);
   /// Threads copy an operand's chunk to a place of the pipeline; 0 to what lies beyond it.
   Stmt copy_chunk(const WarpTile& tile, const WarpOperand& operand, const Expr& chunk);
   /// CopiedBox says which box of an operand is copied: the box that the stage `reader` reads where
@@ -174,7 +187,17 @@ class GpuLowering : private ProgramParts {
                 const Expr& terms_left);
   /// How many elements a thread copies at once from where the operand lies; 0: it is no plain copy.
   int64_t copied_run(const WarpOperand& operand, const Values& start);
-  Stmt multiply(const WarpTile& tile, const Expr& slot);
+  Stmt multiply(const WarpTile& tile, const Expr& slot_a, const Expr& slot_b);
+  /// Adds one step's products to the sums; `first_factor` says where a row of fragments lies.
+  Stmt add_products(const WarpTile& tile,
+                    const std::function<ElementPlace(const Expr&)>& first_factor);
+  Stmt clear_sums(const WarpTile& tile);
+  /// Returns the place of a lane's element `v` of fragment [i, j] in a tile that starts at `start`.
+  Values place_of_sum(const WarpTile& tile,
+                      Values start,
+                      const Expr& i,
+                      const Expr& j,
+                      const Expr& v) const;
   Stmt load_fragments(const WarpTile& tile,
                       const WarpOperand& operand,
                       const Expr& slot,
@@ -204,14 +227,15 @@ class GpuLowering : private ProgramParts {
   };
   Stmt attention(const NestStage& root);
   AttentionTile attention_tile(const Expr& warp, const Expr& lane);
+  /// Makes the tile's buffers.
+  void hold_attention(AttentionTile& tile);
   Expr chunks_seen(const AttentionTile& tile) const;
   Stmt attention_chunks(const AttentionTile& tile);
-  Stmt add_keys(const AttentionTile& tile, const Expr& chunk);
+  Stmt add_keys(const AttentionTile& tile, const Expr& chunk, const Expr& slot);
   Stmt mask_scores(const AttentionTile& tile, const Expr& chunk);
   Stmt move_maximum(const AttentionTile& tile);
   Stmt weigh(const AttentionTile& tile);
   Stmt multiply_values(const AttentionTile& tile, const Expr& slot);
-  Stmt clear_sums(const WarpTile& tile);
   Stmt each_row(const AttentionTile& tile, const std::function<Stmt(const Values&)>& body);
 
   // ---- gpu_elements.cpp: a thread computes elements
@@ -276,7 +300,7 @@ class GpuLowering : private ProgramParts {
   const Gpu& gpu_;
   std::vector<StageState> stages_;
   Place place_;
-  std::vector<TensorId> shared_;  // shared buffers of the kernel at hand
+  std::vector<TensorId> shared_, registers_;  // buffers of the kernel at hand
 };
 
 }  // namespace pruner

@@ -12,9 +12,6 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kVectorBytes = 16;  // the widest load of a thread
-constexpr int kMostLanes = 8;         // ... in elements
-
 // The elements of a row, as a stage numbers them: its reduce axes or, of the root, the axes behind
 // those that number the rows.
 struct RowElements {
@@ -85,8 +82,8 @@ GpuLowering::HeldRows GpuLowering::held_rows(const NestStage& root) {
   int64_t bytes = dtype_bytes(s.dtype);
   for (const auto& [tensor, read] : found)
     bytes = std::max<int64_t>(bytes, dtype_bytes(dag_[tensor].dtype));
-  while (held.lanes < kMostLanes && 2 * held.lanes * bytes <= kVectorBytes &&
-         count % (2 * held.lanes) == 0 && 2 * held.lanes * place_.lanes <= count)
+  while (is_gpu_vector(2 * held.lanes, bytes, gpu_) && count % (2 * held.lanes) == 0 &&
+         2 * held.lanes * place_.lanes <= count)
     held.lanes *= 2;
   const int64_t elements = ceil_div(count, place_.lanes * held.lanes) * held.lanes;
   if (elements * std::ssize(found) > kMostHeldElements) return {};
@@ -162,15 +159,12 @@ Stmt GpuLowering::rows(const NestStage& root) {
   const Expr row = simple(min(place_.rows, Expr(count - 1)));
   const Values none(s.axes.size(), Expr(0));
   const HeldRows held = held_rows(root);
-  std::vector<TensorId> registers;
-  for (const HeldRow& h : held.tensors) registers.push_back(h.registers);
+  for (const HeldRow& h : held.tensors) registers_.push_back(h.registers);
   Stmt result = decode_axes(s.axes, 0, row_axes, row, none, 0, [&](const Values& at) {
     std::vector<Stmt> body;
     if (!held.tensors.empty()) body.push_back(load_rows(held, rest, at));
-    for (const NestStage* reduction : attached_to(root.stage)) {
-      registers.push_back(add_buffer(*reduction, {1}, Scope::kRegister, ".sum"));
-      body.push_back(row_reduction(*reduction, at, held, registers.back()));
-    }
+    for (const NestStage* reduction : attached_to(root.stage))
+      body.push_back(row_reduction(*reduction, at, held, hold(*reduction, {1}, ".sum")));
     const Stmt write = each_run(held, rest, [&](const Expr& first, const Expr& place) {
       return vector(held.lanes, [&](const Expr& lane) {
         read_held(held, simple(place + lane));
@@ -182,10 +176,9 @@ Stmt GpuLowering::rows(const NestStage& root) {
     body.push_back(guarded(place_.rows < Expr(count), write));
     return block(std::move(body));
   });
-  for (const TensorId id : registers) result = make_stmt(Allocate{id, std::move(result)});
   // Other kernels read the tensors in memory.
   for (const HeldRow& h : held.tensors) state(h.tensor) = {h.memory, {}};
-  return result;
+  return with_registers(std::move(result));
 }
 
 Stmt GpuLowering::row_reduction(const NestStage& stage,

@@ -253,15 +253,22 @@ Stmt GpuLowering::load_fragments(const WarpTile& tile,
   });
 }
 
-Stmt GpuLowering::multiply(const WarpTile& tile, const Expr& slot) {
+Stmt GpuLowering::add_products(const WarpTile& tile,
+                               const std::function<ElementPlace(const Expr&)>& first_factor) {
+  return each_sum(tile, [&](const Expr& i, const Expr& j) {
+    return make_stmt(Mma{tile.contraction.instruction,
+                         {tile.sums, {i, j, Expr(0)}},
+                         first_factor(i),
+                         {tile.b.registers, {j, Expr(0)}}});
+  });
+}
+
+Stmt GpuLowering::multiply(const WarpTile& tile, const Expr& slot_a, const Expr& slot_b) {
   return unrolled(tile.steps, [&](const Expr& step) {
-    return block({load_fragments(tile, tile.a, slot, step),
-                  load_fragments(tile, tile.b, slot, step),
-                  each_sum(tile, [&](const Expr& i, const Expr& j) {
-                    return make_stmt(Mma{tile.contraction.instruction,
-                                         {tile.sums, {i, j, Expr(0)}},
-                                         {tile.a.registers, {i, Expr(0)}},
-                                         {tile.b.registers, {j, Expr(0)}}});
+    return block({load_fragments(tile, tile.a, slot_a, step),
+                  load_fragments(tile, tile.b, slot_b, step),
+                  add_products(tile, [&](const Expr& i) {
+                    return ElementPlace{tile.a.registers, {i, Expr(0)}};
                   })});
   });
 }
@@ -269,12 +276,13 @@ Stmt GpuLowering::multiply(const WarpTile& tile, const Expr& slot) {
 // The first chunks on their way; then, for each, what waits until it is there, starts the one that
 // takes the place of the chunk before, and adds it up. Copies of chunks past the last are of zeros.
 // A device without copies beside the work stores what it loads, which the barriers alone order.
-Stmt GpuLowering::pipeline(const WarpTile& tile) {
+Stmt GpuLowering::pipeline(const WarpTile& tile,
+                           const Expr& chunks,
+                           const std::function<Stmt(const Expr&)>& copy,
+                           const std::function<Stmt(const Expr&, const Expr&)>& add) {
   const bool async = compute_capability(gpu_) >= kFirstWithAsyncCopy;
   const auto copies = [&](const Expr& chunk) {
-    std::vector<Stmt> both = {copy_chunk(tile, tile.a, chunk), copy_chunk(tile, tile.b, chunk)};
-    if (async) both.push_back(make_stmt(Commit{}));
-    return block(std::move(both));
+    return async ? block({copy(chunk), make_stmt(Commit{})}) : copy(chunk);
   };
   const int64_t ahead = tile.stages - 1;
   std::vector<Stmt> parts;
@@ -282,11 +290,29 @@ Stmt GpuLowering::pipeline(const WarpTile& tile) {
   const VarId chunk = new_var("chunk", {0, tile.chunks - 1});
   std::vector<Stmt> body = {make_stmt(Barrier{}),
                             copies(var(chunk) + Expr(ahead)),
-                            multiply(tile, simple(floor_mod(var(chunk), Expr(tile.stages))))};
+                            add(var(chunk), simple(floor_mod(var(chunk), Expr(tile.stages))))};
   if (async) body.insert(body.begin(), make_stmt(Wait{static_cast<int>(ahead) - 1}));
-  parts.push_back(
-      make_stmt(For{chunk, Expr(tile.chunks), LoopKind::kSerial, 1, block(std::move(body))}));
+  parts.push_back(make_stmt(For{chunk, chunks, LoopKind::kSerial, 1, block(std::move(body))}));
   return block(std::move(parts));
+}
+
+Stmt GpuLowering::clear_sums(const WarpTile& tile) {
+  const MmaInstruction& row = *tile.contraction.instruction;
+  return each_sum(tile, [&](const Expr& i, const Expr& j) {
+    return unrolled(row.sum_fragment().elements(), [&](const Expr& v) {
+      return make_stmt(Store{tile.sums, {i, j, v}, combiner_identity(Combiner::kSum, row.sum)});
+    });
+  });
+}
+
+GpuLowering::Values GpuLowering::place_of_sum(
+    const WarpTile& tile, Values start, const Expr& i, const Expr& j, const Expr& v) const {
+  const MmaContraction& c = tile.contraction;
+  const Fragment f = c.instruction->sum_fragment();
+  Expr &row = start[static_cast<size_t>(c.m)], &column = start[static_cast<size_t>(c.n)];
+  row = simple(row + tile.a.first + i * Expr(f.rows) + f.row(tile.lane, v));
+  column = simple(column + tile.b.first + j * Expr(f.cols) + f.col(tile.lane, v));
+  return start;
 }
 
 // Each lane has runs of neighbouring columns, which are all inside or none where they divide the
@@ -296,16 +322,12 @@ Stmt GpuLowering::write_sums(const NestStage& root,
                              const std::function<void(const Expr&, const Expr&)>& at_sum) {
   const MmaContraction& c = tile.contraction;
   const Fragment f = c.instruction->sum_fragment();
-  const size_t m = static_cast<size_t>(c.m), n = static_cast<size_t>(c.n);
   const std::vector<Iterator>& axes = dag_[root.stage].axes;
-  const int lanes = axes[n].extent % f.run == 0 ? f.run : 1;
+  const int lanes = axes[static_cast<size_t>(c.n)].extent % f.run == 0 ? f.run : 1;
   return each_sum(tile, [&](const Expr& i, const Expr& j) {
     return unrolled(f.elements() / lanes, [&](const Expr& run) {
       const auto point = [&](const Expr& v) {
-        Values at = place_.block;
-        at[m] = simple(at[m] + tile.a.first + i * Expr(f.rows) + f.row(tile.lane, v));
-        at[n] = simple(at[n] + tile.b.first + j * Expr(f.cols) + f.col(tile.lane, v));
-        return at;
+        return place_of_sum(tile, place_.block, i, j, v);
       };
       const Expr first = run * Expr(lanes);
       const Expr within = inside(root.stage, point(first), 0, axes.size());
@@ -371,67 +393,72 @@ Stmt GpuLowering::write_through_shared(const NestStage& root, const WarpTile& ti
   return block(std::move(parts));
 }
 
+void GpuLowering::hold_fragments(WarpOperand& operand) {
+  operand.registers =
+      hold(operand.fetch, {operand.fragments, operand.fragment.elements()}, ".fragments");
+}
+
+void GpuLowering::share(WarpOperand& operand, int64_t stages) {
+  operand.shared =
+      add_buffer(operand.fetch, {stages, operand.lines(), operand.width()}, Scope::kShared);
+  shared_.push_back(operand.shared);
+}
+
+Stmt GpuLowering::of_warps(const std::function<Stmt(const Expr&, const Expr&)>& work) {
+  const VarId warp = new_var("warp", {0, place_.threads / kWarpLanes - 1});
+  const VarId lane = new_var("lane", {0, kWarpLanes - 1});
+  Stmt body = with_registers(work(var(warp), var(lane)));
+  body = make_stmt(Let{lane, floor_mod(place_.thread_index, Expr(kWarpLanes)), std::move(body)});
+  return make_stmt(Let{warp, floor_div(place_.thread_index, Expr(kWarpLanes)), std::move(body)});
+}
+
 Stmt GpuLowering::warp_tile(const NestStage& root) {
   const NestStage& sum = *attached_to(root.stage)[0];
   const std::optional<MmaContraction>& c = nest_.tables->mmas[sum.stage];
   CHECK(c.has_value()) << "a sketch of warps without a contraction for them";
   const MmaInstruction& row = *c->instruction;
-  const auto fetched = [&](StageId id) -> const NestStage& { return nest_.of(id); };
   // Threads along an axis are counted by warp and, in a warp, by lane.
   const int64_t warps_n = iterations(root, c->n, LoopKind::kThread) / kColumnLanes;
-  const VarId warp = new_var("warp", {0, place_.threads / kWarpLanes - 1});
-  const VarId lane = new_var("lane", {0, kWarpLanes - 1});
   const auto fragments = [&](int axis, int64_t own) {
     return sum.extents[static_cast<size_t>(axis)] / own;
   };
   const int64_t frags_m = fragments(c->m, row.m / kRowLanes);
   const int64_t frags_n = fragments(c->n, row.n / kColumnLanes);
-  const Expr first_m = floor_div(var(warp), Expr(warps_n)) * Expr(frags_m * row.m);
-  const Expr first_n = floor_mod(var(warp), Expr(warps_n)) * Expr(frags_n * row.n);
-  int64_t chunks = 1;
-  for (int l = 0; l < sum.chunk_loops; ++l) chunks *= sum.loops[static_cast<size_t>(l)].extent;
-  WarpTile tile{sum,
-                *c,
-                {fetched(c->a.stage), row.a_fragment(), c->a.terms_first, simple(first_m), frags_m},
-                {fetched(c->b.stage), row.b_fragment(), c->b.terms_first, simple(first_n), frags_n},
-                var(lane),
-                1,
-                chunks,
-                sum.buffers};
-  tile.steps = (tile.a.terms_first ? tile.a.lines() : tile.a.width()) / row.k;
-  std::vector<TensorId> registers;
-  const auto hold = [&](const NestStage& stage, std::vector<int64_t> held, const char* what) {
-    registers.push_back(add_buffer(stage, std::move(held), Scope::kRegister, what));
-    return registers.back();
-  };
-  for (WarpOperand* operand : {&tile.a, &tile.b}) {
-    operand->shared = add_buffer(
-        operand->fetch, {tile.stages, operand->lines(), operand->width()}, Scope::kShared);
-    shared_.push_back(operand->shared);
-    operand->registers =
-        hold(operand->fetch, {operand->fragments, operand->fragment.elements()}, ".fragments");
-  }
-  const int own = row.sum_fragment().elements();
-  tile.sums = hold(sum, {frags_m, frags_n, own}, "");
-  const Stmt clear = each_sum(tile, [&](const Expr& i, const Expr& j) {
-    return unrolled(own, [&](const Expr& v) {
-      return make_stmt(Store{tile.sums, {i, j, v}, combiner_identity(Combiner::kSum, row.sum)});
-    });
+  return of_warps([&](const Expr& warp, const Expr& lane) {
+    const Expr first_m = simple(floor_div(warp, Expr(warps_n)) * Expr(frags_m * row.m));
+    const Expr first_n = simple(floor_mod(warp, Expr(warps_n)) * Expr(frags_n * row.n));
+    WarpTile tile{
+        sum,
+        *c,
+        {nest_.of(c->a.stage), row.a_fragment(), c->a.terms_first, first_m, frags_m},
+        {nest_.of(c->b.stage), row.b_fragment(), c->b.terms_first, first_n, frags_n},
+        lane,
+        1,
+        sum.chunks(),
+        sum.buffers};
+    tile.steps = tile.a.terms() / row.k;
+    for (WarpOperand* operand : {&tile.a, &tile.b}) {
+      share(*operand, tile.stages);
+      hold_fragments(*operand);
+    }
+    tile.sums = hold(sum, {frags_m, frags_n, row.sum_fragment().elements()});
+    const Stmt clear = clear_sums(tile);
+    if (sum.epilogue) {
+      tile.block_sums = add_buffer(sum,
+                                   {root.block_extent(c->m), root.block_extent(c->n) + kEpiloguePad},
+                                   Scope::kShared,
+                                   ".block");
+      program_.buffers[static_cast<size_t>(tile.block_sums.value)].over = true;
+      shared_.push_back(tile.block_sums);
+    }
+    const auto copy = [&](const Expr& chunk) {
+      return block({copy_chunk(tile, tile.a, chunk), copy_chunk(tile, tile.b, chunk)});
+    };
+    const auto add = [&](const Expr&, const Expr& slot) { return multiply(tile, slot, slot); };
+    return block({clear,
+                  pipeline(tile, Expr(tile.chunks), copy, add),
+                  sum.epilogue ? write_through_shared(root, tile) : write_sums(root, tile)});
   });
-  if (sum.epilogue) {
-    tile.block_sums = add_buffer(sum,
-                                 {root.block_extent(c->m), root.block_extent(c->n) + kEpiloguePad},
-                                 Scope::kShared,
-                                 ".block");
-    program_.buffers[static_cast<size_t>(tile.block_sums.value)].over = true;
-    shared_.push_back(tile.block_sums);
-  }
-  Stmt body = block({clear,
-                     pipeline(tile),
-                     sum.epilogue ? write_through_shared(root, tile) : write_sums(root, tile)});
-  for (const TensorId buffer : registers) body = make_stmt(Allocate{buffer, std::move(body)});
-  body = make_stmt(Let{lane, floor_mod(place_.thread_index, Expr(kWarpLanes)), std::move(body)});
-  return make_stmt(Let{warp, floor_div(place_.thread_index, Expr(kWarpLanes)), std::move(body)});
 }
 
 }  // namespace pruner

@@ -55,6 +55,8 @@ struct NestStage {
   int64_t buffers = 1;             // GPU: chunks of operands that shared memory holds at a time
   bool epilogue = false;           // GPU: its sums go through shared memory to the root
 
+  /// Returns the chunks of a GPU contraction.
+  int64_t chunks() const;
   /// Returns the iterations of a GPU contraction over an axis in one chunk.
   int64_t chunk_extent(int axis) const;
   /// Returns the elements of an axis that one block of a GPU kernel computes.

@@ -298,6 +298,12 @@ LoopNest make_loop_nest(const Space& space, const Candidate& candidate) {
   return NestMaker(space[candidate.sketch], candidate).make();
 }
 
+int64_t NestStage::chunks() const {
+  int64_t chunks = 1;
+  for (size_t i = 0; i < static_cast<size_t>(chunk_loops); ++i) chunks *= loops[i].extent;
+  return chunks;
+}
+
 int64_t NestStage::chunk_extent(int axis) const {
   int64_t extent = 1;
   for (size_t i = static_cast<size_t>(chunk_loops); i < loops.size(); ++i)
