@@ -145,6 +145,12 @@ bool reads_at_own_places(const ComputeDag& dag, StageId reader, StageId producer
   return true;
 }
 
+int lone_iterator(const std::optional<Affine>& index) {
+  const bool lone =
+      index && index->constant == 0 && index->terms.size() == 1 && index->terms[0].second == 1;
+  return lone ? index->terms[0].first.value : -1;
+}
+
 bool reads_elementwise(const ComputeDag& dag, StageId consumer, StageId producer) {
   const Stage& reader = dag[consumer];
   if (reader.shape() != dag[producer].shape() || reader.is_reduction()) return false;
@@ -155,10 +161,7 @@ bool reads_elementwise(const ComputeDag& dag, StageId consumer, StageId producer
       if (!index) return false;
       const bool constant_zero =
           index->terms.empty() && index->constant == 0 && reader.axes[d].extent == 1;
-      const bool own_axis =
-          index->constant == 0 && index->terms.size() == 1 &&
-          index->terms[0] == std::pair{VarId{static_cast<int32_t>(d)}, int64_t{1}};
-      if (!constant_zero && !own_axis) return false;
+      if (!constant_zero && lone_iterator(index) != static_cast<int>(d)) return false;
     }
   }
   return true;

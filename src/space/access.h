@@ -56,6 +56,9 @@ inline bool reads_one_run(const SteppedIndex::Quotient& q, int64_t lanes) {
 /// those of queries.
 bool steps_past(const Access& access, int d, int axis);
 
+/// Returns the only iterator that an index is, which begins at 0; -1: the index is no such one.
+int lone_iterator(const std::optional<Affine>& index);
+
 /// The distinct loads of a stage's body.
 std::vector<Access> accesses_of(const ComputeDag& dag, StageId stage);
 

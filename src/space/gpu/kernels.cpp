@@ -163,9 +163,7 @@ class KernelMaker {
     }
     for (const Access& access : accesses_of(dag_, reader)) {
       for (size_t d = 0; access.producer == producer && d < rank; ++d) {
-        const std::optional<Affine>& index = access.indices[d];
-        const bool own = index && index->constant == 0 && index->terms.size() == 1 &&
-                         index->terms[0] == std::pair(VarId{static_cast<int32_t>(d)}, int64_t{1});
+        const bool own = lone_iterator(access.indices[d]) == static_cast<int>(d);
         if (!own && dag_[producer].axes[d].extent != 1) return false;
       }
     }

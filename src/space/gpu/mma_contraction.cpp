@@ -9,13 +9,6 @@
 namespace pruner {
 namespace {
 
-// The only iterator that moves an index, by one element from its beginning; -1: it is no such one.
-int lone_iterator(const std::optional<Affine>& index) {
-  const bool lone =
-      index && index->constant == 0 && index->terms.size() == 1 && index->terms[0].second == 1;
-  return lone ? index->terms[0].first.value : -1;
-}
-
 // Whether an index moves by iterator `k`, one by one, and but for that only from one product to the
 // next.
 bool goes_along(const std::optional<Affine>& index, int row, int other, int k) {
