@@ -19,12 +19,14 @@ int64_t Factors::block_threads(const StagePlan& root) const {
   return threads;
 }
 
-std::vector<int64_t> Factors::fetched_box(const Sketch& sketch, const StagePlan& fetch) const {
+std::vector<int64_t> Factors::fetched_box(const Sketch& sketch,
+                                          const StagePlan& fetch,
+                                          bool moved) const {
   const StagePlan& sum = sketch.plan(sketch.tables->consumers[fetch.stage][0]);
   const Stage& stage = sketch.dag[sum.stage];
   std::vector<int64_t> spans(stage.axes.size() + stage.reduce_axes.size(), 1);
   for (const AxisTiles& tiles : sum.tiles) spans[tiles.axis] = inside(tiles, 0);
-  ReadBox box(sketch.dag[fetch.stage]);
+  ReadBox box(sketch.dag[fetch.stage], moved);
   for (const Access& access : sketch.tables->accesses[sum.stage]) {
     if (access.producer == fetch.stage) box.add(access, spans);
   }

@@ -48,8 +48,10 @@ class Factors {
 
   /// Threads of a block of the kernel with this root.
   int64_t block_threads(const StagePlan& root) const;
-  /// Extents of what a block fetches of an operand at a time.
-  std::vector<int64_t> fetched_box(const Sketch& sketch, const StagePlan& fetch) const;
+  /// Extents of what a block fetches of an operand at a time; `moved` is as in ReadBox.
+  std::vector<int64_t> fetched_box(const Sketch& sketch,
+                                   const StagePlan& fetch,
+                                   bool moved = false) const;
 
  private:
   int64_t product(const AxisTiles& tiles, uint32_t levels) const {

@@ -113,12 +113,9 @@ class NestMaker {
     out.depth = level_ends_[plan_index(plan.at)][levels];
     out.scope = plan.memory;
     if (plan.box) {
-      const bool block = plan.memory == Scope::kShared;
-      if (block && sketch_.tables->attention) {
-        out.extents = factors_.fetched_box(sketch_, plan);
-        return;
-      }
-      out.extents = touched_extents(nest_, plan.stage, out.at, out.depth, block);
+      out.extents = plan.structure == &kFetch
+                        ? factors_.fetched_box(sketch_, plan, true)
+                        : touched_extents(nest_, plan.stage, out.at, out.depth);
       return;
     }
     out.extents.assign(s.axes.size(), 1);

@@ -11,33 +11,30 @@ static const NestStage& stage_of(const LoopNest& nest, StageId id) {
 }
 
 // How far each iterator of `id` runs in one visit of `at`'s loops inside the first `depth`.
-static std::vector<int64_t> iterator_spans(
-    const LoopNest& nest, StageId id, StageId at, int depth, bool block) {
+static std::vector<int64_t> iterator_spans(const LoopNest& nest,
+                                           StageId id,
+                                           StageId at,
+                                           int depth) {
   const Stage& s = (*nest.dag)[id];
   std::vector<int64_t> spans;
   if (id != at) {
-    spans = touched_extents(nest, id, at, depth, block);
+    spans = touched_extents(nest, id, at, depth);
     for (const Iterator& axis : s.reduce_axes) spans.push_back(axis.extent);
     return spans;
   }
   spans.assign(s.axes.size() + s.reduce_axes.size(), 1);
-  const auto add = [&](const NestLoop& loop) {
-    if (loop.axis >= 0) spans[loop.axis] += (loop.extent - 1) * loop.step;
-  };
   const NestStage& own = stage_of(nest, id);
-  for (size_t i = static_cast<size_t>(depth); i < own.loops.size(); ++i) add(own.loops[i]);
-  if (block && own.at.valid()) {
-    for (const NestLoop& loop : stage_of(nest, own.at).loops)
-      if (loop.kind == LoopKind::kThread) add(loop);
+  for (size_t i = static_cast<size_t>(depth); i < own.loops.size(); ++i) {
+    const NestLoop& loop = own.loops[i];
+    if (loop.axis >= 0) spans[loop.axis] += (loop.extent - 1) * loop.step;
   }
   return spans;
 }
 
-std::vector<int64_t> touched_extents(
-    const LoopNest& nest, StageId id, StageId at, int depth, bool block) {
+std::vector<int64_t> touched_extents(const LoopNest& nest, StageId id, StageId at, int depth) {
   ReadBox box((*nest.dag)[id], true);
   for (const StageId reader : nest.tables->consumers[id]) {
-    const std::vector<int64_t> spans = iterator_spans(nest, reader, at, depth, block);
+    const std::vector<int64_t> spans = iterator_spans(nest, reader, at, depth);
     for (const Access& access : nest.tables->accesses[reader])
       if (access.producer == id) box.add(access, spans);
   }

@@ -8,9 +8,8 @@
 namespace pruner {
 
 /// Elements along each axis of `id` that one visit of `at`'s loops inside its first `depth` reads,
-/// itself or through stages in between. `block`: what all threads of the block read there.
-std::vector<int64_t> touched_extents(
-    const LoopNest& nest, StageId id, StageId at, int depth, bool block = false);
+/// itself or through stages in between.
+std::vector<int64_t> touched_extents(const LoopNest& nest, StageId id, StageId at, int depth);
 
 /// Returns the elements of each axis that one visit of an attached stage computes: the box that is
 /// read at the place where the stage is attached.
