@@ -193,11 +193,8 @@ class GpuLowering : private ProgramParts {
                     const std::function<ElementPlace(const Expr&)>& first_factor);
   Stmt clear_sums(const WarpTile& tile);
   /// Returns the place of a lane's element `v` of fragment [i, j] in a tile that starts at `start`.
-  Values place_of_sum(const WarpTile& tile,
-                      Values start,
-                      const Expr& i,
-                      const Expr& j,
-                      const Expr& v) const;
+  Values place_of_sum(
+      const WarpTile& tile, Values start, const Expr& i, const Expr& j, const Expr& v) const;
   Stmt load_fragments(const WarpTile& tile,
                       const WarpOperand& operand,
                       const Expr& slot,

@@ -326,9 +326,7 @@ Stmt GpuLowering::write_sums(const NestStage& root,
   const int lanes = axes[static_cast<size_t>(c.n)].extent % f.run == 0 ? f.run : 1;
   return each_sum(tile, [&](const Expr& i, const Expr& j) {
     return unrolled(f.elements() / lanes, [&](const Expr& run) {
-      const auto point = [&](const Expr& v) {
-        return place_of_sum(tile, place_.block, i, j, v);
-      };
+      const auto point = [&](const Expr& v) { return place_of_sum(tile, place_.block, i, j, v); };
       const Expr first = run * Expr(lanes);
       const Expr within = inside(root.stage, point(first), 0, axes.size());
       return if_inside(
@@ -427,15 +425,14 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
   return of_warps([&](const Expr& warp, const Expr& lane) {
     const Expr first_m = simple(floor_div(warp, Expr(warps_n)) * Expr(frags_m * row.m));
     const Expr first_n = simple(floor_mod(warp, Expr(warps_n)) * Expr(frags_n * row.n));
-    WarpTile tile{
-        sum,
-        *c,
-        {nest_.of(c->a.stage), row.a_fragment(), c->a.terms_first, first_m, frags_m},
-        {nest_.of(c->b.stage), row.b_fragment(), c->b.terms_first, first_n, frags_n},
-        lane,
-        1,
-        sum.chunks(),
-        sum.buffers};
+    WarpTile tile{sum,
+                  *c,
+                  {nest_.of(c->a.stage), row.a_fragment(), c->a.terms_first, first_m, frags_m},
+                  {nest_.of(c->b.stage), row.b_fragment(), c->b.terms_first, first_n, frags_n},
+                  lane,
+                  1,
+                  sum.chunks(),
+                  sum.buffers};
     tile.steps = tile.a.terms() / row.k;
     for (WarpOperand* operand : {&tile.a, &tile.b}) {
       share(*operand, tile.stages);
@@ -444,10 +441,11 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
     tile.sums = hold(sum, {frags_m, frags_n, row.sum_fragment().elements()});
     const Stmt clear = clear_sums(tile);
     if (sum.epilogue) {
-      tile.block_sums = add_buffer(sum,
-                                   {root.block_extent(c->m), root.block_extent(c->n) + kEpiloguePad},
-                                   Scope::kShared,
-                                   ".block");
+      tile.block_sums =
+          add_buffer(sum,
+                     {root.block_extent(c->m), root.block_extent(c->n) + kEpiloguePad},
+                     Scope::kShared,
+                     ".block");
       program_.buffers[static_cast<size_t>(tile.block_sums.value)].over = true;
       shared_.push_back(tile.block_sums);
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "lower/rewrite.h"
+
 namespace pruner {
 namespace {
 
@@ -90,6 +92,14 @@ ThreadSpread spread_of_threads(const Program& program,
         const bool constant = buffer.scope == Scope::kArgument && !buffer.output;
         return constant ? of_all(n.indices) : ThreadSpread::kByThread;
       });
+}
+
+bool has_warp_statements(const Program& program) {
+  bool found = false;
+  walk(program.body, [&](const StmtNode& s) {
+    found |= std::visit([](const auto& n) { return WarpStmt<std::decay_t<decltype(n)>>; }, s.op);
+  });
+  return found;
 }
 
 std::string_view statement_name(const Mma&) { return "an mma"; }

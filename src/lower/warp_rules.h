@@ -27,6 +27,9 @@ std::string_view statement_name(const AsyncCopy&);
 std::string_view statement_name(const Commit&);
 std::string_view statement_name(const Wait&);
 
+/// Whether a program has statements of warps, for which only CUDA C has words.
+bool has_warp_statements(const Program& program);
+
 /// Checks the rules of a statement of warps; `lets` are as in is_multiple().
 Result<Unit> check_warp_stmt(const Program& program, const Mma& n, std::span<const Expr> lets);
 Result<Unit> check_warp_stmt(const Program& program,

@@ -22,7 +22,7 @@
 #include "codegen/codegen.h"
 #include "golden.h"
 #include "lower/lower.h"
-#include "lower/rewrite.h"
+#include "lower/warp_rules.h"
 #include "model/nn/network.h"
 #include "model/train.h"
 #include "space/gpu/gpu_task.h"
@@ -81,11 +81,7 @@ std::vector<Candidate> fixed_candidates(const Space& space) {
 
 std::vector<CodeText> texts_of(const Target& target, const Program& program) {
   if (!target.is_gpu()) return {CodeText::kEmitted};
-  bool warps = false;
-  walk(program.body, [&](const StmtNode& s) {
-    warps |= std::visit([](const auto& n) { return WarpStmt<std::decay_t<decltype(n)>>; }, s.op);
-  });
-  if (warps) return {CodeText::kCuda};
+  if (has_warp_statements(program)) return {CodeText::kCuda};
   return {CodeText::kCuda, CodeText::kOpenCl};
 }
 

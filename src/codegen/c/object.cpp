@@ -3,16 +3,12 @@
 #include "codegen/c/source.h"
 #include "codegen/cuda/nvrtc.h"
 
-#include "lower/rewrite.h"
+#include "lower/warp_rules.h"
 
 namespace pruner {
 
 static Result<std::string> opencl_source(const Program& program, const std::string& symbol) {
-  bool warps = false;
-  walk(program.body, [&](const StmtNode& s) {
-    warps |= std::visit([](const auto& n) { return WarpStmt<std::decay_t<decltype(n)>>; }, s.op);
-  });
-  if (!warps) return print_source(program, kOpenClC, symbol);
+  if (!has_warp_statements(program)) return print_source(program, kOpenClC, symbol);
   return Error("program ", program.name, " has statements of warps, for which OpenCL has no words");
 }
 
