@@ -1,5 +1,7 @@
 // label: cuda-fake
 // Modules for CUDA of several shapes: each shape has kernels of its own.
+#include <functional>
+
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
 #include "fakes/fake_cuda.h"
@@ -34,8 +36,41 @@ class CudaRanges : public testing::Test {
       return partition(network_at(values), target_);
     });
   }
+  /// Builds a module of the ranges, and gives it to `use` on the fake driver.
+  void with_module(NetworkRanges network, const std::function<void(LoadedModule&)>& use) const {
+    Partition greatest = network.ranges.front().largest;
+    const Phase phase{
+        "main", std::move(greatest), std::make_shared<const NetworkRanges>(std::move(network))};
+    const TemporaryFolder folder = *TemporaryFolder::make("");
+    const std::string path = folder.path("range.so");
+    const FakeCuda cuda;
+    {
+      const auto built =
+          build_module(std::span(&phase, 1), target_, nullptr, {.jobs = 2, .work_dir = ""}, path);
+      ASSERT_TRUE(built.ok()) << built.error().message();
+      Result<LoadedModule> module = load_module(path);
+      ASSERT_TRUE(module.ok()) << module.error().message();
+      use(*module);
+    }
+    EXPECT_EQ(cuda.end(), "");
+  }
   const Target target_ = *parse_target("cuda --arch=sm_80", 0);
 };
+
+// Runs the module at one shape, against the interpreter.
+void expect_right_at(LoadedModule& module, const SymbolValues& values) {
+  SCOPED_TRACE("batch " + std::to_string(values[0]) + ", n " + std::to_string(values[1]));
+  const Result<TensorSpecs> specs = module.specs_at(values);
+  ASSERT_TRUE(specs.ok()) << specs.error().message();
+  EXPECT_EQ(specs->inputs[1].shape, (std::vector<int64_t>{2 * values[1] + 1}));
+  const std::vector<Tensor> inputs = seeded_inputs(specs->inputs, 3);
+  const auto expected = interpret_graph(network_at(values), inputs);
+  ASSERT_TRUE(expected.ok()) << expected.error().message();
+  const auto outputs = module.run(inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().message();
+  EXPECT_EQ((*outputs)[0].shape(), (*expected)[0].shape());
+  expect_close(*outputs, *expected);
+}
 
 TEST_F(CudaRanges, RunAtEachShape) {
   const std::vector<Symbol> symbols = {{"batch", 1, 2, {}}, {"n", 5, 8, {}}};
@@ -43,39 +78,12 @@ TEST_F(CudaRanges, RunAtEachShape) {
   ASSERT_TRUE(network.ok()) << network.error().message();
   EXPECT_EQ(network->ranges.size(), 8u);
   EXPECT_EQ(network->ranges.front().box.max, (SymbolValues{2, 8}));
-  Partition greatest = network->ranges.front().largest;
-  const Phase phase{
-      "main", std::move(greatest), std::make_shared<const NetworkRanges>(*std::move(network))};
-  const TemporaryFolder folder = *TemporaryFolder::make("");
-  const std::string path = folder.path("range.so");
-  const FakeCuda cuda;
-  {
-    const auto built =
-        build_module(std::span(&phase, 1), target_, nullptr, {.jobs = 2, .work_dir = ""}, path);
-    ASSERT_TRUE(built.ok()) << built.error().message();
-    Result<LoadedModule> module = load_module(path);
-    ASSERT_TRUE(module.ok()) << module.error().message();
-    for (int repeated = 0; repeated < 3; ++repeated) {  // launched, recorded, replayed
-      for (int64_t batch = 1; batch <= 2; ++batch) {
-        for (int64_t n = 5; n <= 8; ++n) {
-          const SymbolValues values = {batch, n};
-          SCOPED_TRACE(print(symbols, values));
-          const Result<TensorSpecs> specs = module->specs_at(values);
-          ASSERT_TRUE(specs.ok()) << specs.error().message();
-          EXPECT_EQ(specs->inputs[1].shape, (std::vector<int64_t>{2 * n + 1}));
-          const std::vector<Tensor> inputs = seeded_inputs(specs->inputs, 3);
-          const auto expected = interpret_graph(network_at(values), inputs);
-          ASSERT_TRUE(expected.ok()) << expected.error().message();
-          const auto outputs = module->run(inputs);
-          ASSERT_TRUE(outputs.ok()) << outputs.error().message();
-          EXPECT_EQ((*outputs)[0].shape(), (*expected)[0].shape());
-          expect_close(*outputs, *expected);
-        }
-      }
-    }
-    EXPECT_ERROR(module->specs_at(std::vector<int64_t>{3, 5}), "batch is 3");
-  }
-  EXPECT_EQ(cuda.end(), "");
+  with_module(*std::move(network), [](LoadedModule& module) {
+    for (int repeated = 0; repeated < 3; ++repeated)  // launched, recorded, replayed
+      for (int64_t batch = 1; batch <= 2; ++batch)
+        for (int64_t n = 5; n <= 8; ++n) expect_right_at(module, {batch, n});
+    EXPECT_ERROR(module.specs_at(std::vector<int64_t>{3, 5}), "batch is 3");
+  });
 }
 
 // More shapes than have kernels: those that matter, and no others.
@@ -95,31 +103,12 @@ TEST_F(CudaRanges, EndWhereTheirShapesDo) {
   ASSERT_TRUE(network.ok()) << network.error().message();
   EXPECT_EQ(network->symbols[1].min, 7);
   EXPECT_EQ(network->symbols[1].max, 9);
-  Partition greatest = network->ranges.front().largest;
-  const Phase phase{
-      "main", std::move(greatest), std::make_shared<const NetworkRanges>(*std::move(network))};
-  const TemporaryFolder folder = *TemporaryFolder::make("");
-  const std::string path = folder.path("range.so");
-  const FakeCuda cuda;
-  {
-    const auto built =
-        build_module(std::span(&phase, 1), target_, nullptr, {.jobs = 2, .work_dir = ""}, path);
-    ASSERT_TRUE(built.ok()) << built.error().message();
-    Result<LoadedModule> module = load_module(path);
-    ASSERT_TRUE(module.ok()) << module.error().message();
-    for (const int64_t n : {9, 7}) {
-      const Result<TensorSpecs> specs = module->specs_at(SymbolValues{1, n});
-      ASSERT_TRUE(specs.ok()) << specs.error().message();
-      const std::vector<Tensor> inputs = seeded_inputs(specs->inputs, 3);
-      const auto outputs = module->run(inputs);
-      ASSERT_TRUE(outputs.ok()) << outputs.error().message();
-      expect_close(*outputs, *interpret_graph(network_at({1, n}), inputs));
-    }
-    EXPECT_ERROR(module->specs_at(SymbolValues{1, 8}), "no plan for batch=1, n=8");
-    EXPECT_ERROR(module->specs_at(SymbolValues{1, 100}),
+  with_module(*std::move(network), [](LoadedModule& module) {
+    for (const int64_t n : {9, 7}) expect_right_at(module, {1, n});
+    EXPECT_ERROR(module.specs_at(SymbolValues{1, 8}), "no plan for batch=1, n=8");
+    EXPECT_ERROR(module.specs_at(SymbolValues{1, 100}),
                  "n is 100; the module was compiled for 7 to 9");
-  }
-  EXPECT_EQ(cuda.end(), "");
+  });
 }
 
 }  // namespace
