@@ -9,6 +9,9 @@ import zlib
 from typing import Any, Iterator, List, TextIO, Tuple
 
 
+FAILED_S = 1e9  # a time of a failed trial is greater: 1e10 s in TVM's records
+
+
 class DataError(Exception):
     """A file that cannot be read, or has a content that cannot be used. The message is one line."""
 

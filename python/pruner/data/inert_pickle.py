@@ -28,8 +28,8 @@ class Inert:
 
     def __init__(self, cls: Name, arguments: Tuple):
         self.cls = cls
-        self.arguments = arguments  # what the class would have been called with
-        self.state: Any = None  # what the object would have been restored from
+        self.arguments = arguments  # arguments of the call that was not made
+        self.state: Any = None  # value that would have restored the object
 
 
 _MARK = object()

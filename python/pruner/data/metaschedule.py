@@ -15,12 +15,11 @@ import statistics
 import struct
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from pruner.data.files import DataError, json_lines, written
+from pruner.data.files import FAILED_S, DataError, json_lines, written
 from pruner.data.tir_dag import TirDag
 from pruner.data.tvm_graph import Graph, TvmGraphError
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
-FAILED_S = 1e9  # a time that stands for a failed trial is 1e10 s
 
 
 class Workload(NamedTuple):

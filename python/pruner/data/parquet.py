@@ -11,10 +11,9 @@ import statistics
 from typing import Any, Dict, Iterator, List, Optional
 
 from pruner.data.features_file import DATAFLOW, FeaturesFile, is_features_file, trained_on
-from pruner.data.files import DataError, find, json_lines
+from pruner.data.files import FAILED_S, DataError, find, json_lines
 
 ROWS = 4096  # rows that are in memory at a time
-FAILED_S = 1e9  # a failed trial has a time of 1e10 s
 
 
 def _pyarrow():

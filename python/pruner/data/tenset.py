@@ -182,7 +182,7 @@ def convert_records(paths: List[str], tasks: str, out: str, drop_unknown: bool) 
     """
     known = _keys_of_tasks(tasks)
     resolved: Dict[str, bool] = {}
-    unknown: Dict[str, List[Any]] = {}  # by key: the first record's place, and the records
+    unknown: Dict[str, List[Any]] = {}  # key: the first record's place, and the records
     kept = 0
     files = find(paths, (".json", ".json.gz"))
     with written(out) as file:

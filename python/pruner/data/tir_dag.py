@@ -32,7 +32,7 @@ class TirDag:
         if len(functions) != 1:
             raise TvmGraphError(f"the module has {len(functions)} functions, expected 1")
         self.stages: List[Dict[str, Any]] = []
-        self.names: Dict[int, str] = {}  # of buffers, by number of the node
+        self.names: Dict[int, str] = {}  # number of a node: name of its buffer
         self.taken: set = set()
         self.written: set = set()
         function = functions[0]

@@ -131,7 +131,7 @@ class ExprPrinter:
 
     def __init__(self, load: "Callable[[Node, ExprPrinter], Optional[str]]"):
         self.load = load  # gives the text of a node that reads a tensor; None: the node reads none
-        self.names: Dict[int, str] = {}  # of variables, by number of the node
+        self.names: Dict[int, str] = {}  # number of a node: name of its variable
         self.texts: Dict[int, str] = {}
 
     def __call__(self, node: Node) -> str:
@@ -195,7 +195,7 @@ class DagReader:
 
     def __init__(self, tensors: List[Node]):
         self.stages: List[Dict[str, Any]] = []
-        self.names: Dict[int, str] = {}  # of operations, by number of the node
+        self.names: Dict[int, str] = {}  # number of a node: name of its operation
         self.taken: set = set()
         self.open: set = set()
         for tensor in tensors:
