@@ -25,7 +25,8 @@ void check(CUresult status, const char* call) {
 // Owns memory of the GPU for one tensor.
 class DeviceTensor {
  public:
-  explicit DeviceTensor(const PrunerTensorSpec& spec) : bytes_(static_cast<size_t>(pruner_spec_bytes(&spec))) {
+  explicit DeviceTensor(const PrunerTensorSpec& spec)
+      : bytes_(static_cast<size_t>(pruner_spec_bytes(&spec))) {
     CHECK(cuMemAlloc(&address_, bytes_));
     const std::vector<char> zeros(bytes_);
     CHECK(cuMemcpyHtoDAsync(address_, zeros.data(), bytes_, nullptr));

@@ -113,9 +113,9 @@ Stmt GpuLowering::each_run(const HeldRows& held,
   return make_stmt(For{round, Expr(rounds), kind, 1, std::move(run)});
 }
 
-// The place of element `index` in a row. With one axis that is the index itself: a variable for it,
-// as decode_axes() makes, would hide from code generation that the elements of a vector are
-// neighbours.
+// The place of element `index` in a row. With one axis that is the index itself. A variable for it
+// would hide from code generation that the elements of a vector are neighbours; decode_axes() makes
+// such variables.
 Stmt GpuLowering::at_element(const std::vector<Iterator>& axes,
                              size_t first,
                              const Expr& index,
@@ -234,8 +234,8 @@ Stmt GpuLowering::fold_lanes(const NestStage& stage, TensorId sum) {
                 fold(warps)});
 }
 
-// The lower half of a row's threads folds in what the upper half left; the result ends in part 0,
-// from where each thread takes it.
+// The lower half of a row's threads folds in what the upper half left. The result ends in part 0;
+// each thread takes it there.
 Stmt GpuLowering::fold_shared(const NestStage& stage, TensorId sum) {
   const Stage& s = dag_[stage.stage];
   const TensorId parts = add_buffer(stage, {place_.block_rows, place_.lanes}, Scope::kShared);
