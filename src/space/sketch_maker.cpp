@@ -272,6 +272,13 @@ void SketchMaker::add_reduction_decisions(StagePlan& plan) {
       add(DecisionKind::kEpilogue, name + ".epilogue", choices(plan.structure->epilogue));
 }
 
+void SketchMaker::copy_widely(StagePlan& plan) {
+  Factor& vector = plan.tiles[0].factors[plan.structure->levels.size() - 1];
+  if (vector.decision != kFixed) sketch_.decisions.pop_back();
+  const int64_t bytes = dtype_bytes(dag()[plan.stage].dtype);
+  vector = {kFixed, static_cast<int32_t>(target_.gpu.vector_bytes / bytes)};
+}
+
 void SketchMaker::accumulate_in_root(StagePlan& plan) const {
   plan.first = plan.structure->sum.level;
   plan.memory = plan.structure->sum.memory;

@@ -32,6 +32,8 @@ class SketchMaker {
   void add_reduce_tiles(StagePlan& plan);
   /// Adds the choices of unrolling, buffers and epilogue that the plan's structure has.
   void add_reduction_decisions(StagePlan& plan);
+  /// Lets a fetch take as much at once as a thread can copy, in place of its last decision.
+  void copy_widely(StagePlan& plan);
   /// Puts the stage into the loops of its root where the structure accumulates.
   void accumulate_in_root(StagePlan& plan) const;
 

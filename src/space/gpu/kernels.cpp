@@ -226,20 +226,6 @@ Kernels make_kernels(ComputeDag dag,
   return KernelMaker(std::move(dag), cross_thread, structure).make();
 }
 
-Kernels attention_kernels(ComputeDag dag, const Gpu& gpu) {
-  Kernels kernels;
-  const AttentionKernel a = make_attention_kernel(dag, gpu);
-  kernels.stages.resize(dag.stages.size());
-  for (const StageId fetch : {a.query, a.key, a.value}) kernels.stages[fetch] = {&kFetch, a.root};
-  for (const StageId part : {a.scores, a.largest, a.exps, a.sum})
-    kernels.stages[part] = {&kAttentionPart, a.root};
-  kernels.stages[a.products] = {&kAttentionScores, a.root};
-  for (const StageId stage : {a.weighed, a.root}) kernels.stages[stage] = {&kAttentionTile, a.root};
-  kernels.attention = a;
-  kernels.dag = std::move(dag);
-  return kernels;
-}
-
 int row_rank(const Stage& reduction) {
   int rank = static_cast<int>(reduction.axes.size());
   while (rank > 0 && reduction.axes[static_cast<size_t>(rank) - 1].extent == 1) --rank;

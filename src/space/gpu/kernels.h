@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "space/gpu/attention.h"
 #include "space/sketch_rule.h"
 
 namespace pruner {
@@ -22,7 +21,6 @@ struct Kernels {
   ComputeDag dag;
   IdMap<StageId, KernelStage> stages;  // one per stage; without meaning for placeholders
   bool rows_agree = true;              // the rows of each kernel are numbered by the same axes
-  std::optional<AttentionKernel> attention = {};  // the stages of the one kernel of kAttentionTile
 };
 
 /// One way of computing a DAG: the reductions named in `cross_thread` are each computed by all
@@ -31,9 +29,6 @@ struct Kernels {
 Kernels make_kernels(ComputeDag dag,
                      const std::vector<std::string>& cross_thread,
                      const LoopStructure& structure = kBlockTile);
-
-/// Attention as one kernel; the DAG passes has_attention_kernel().
-Kernels attention_kernels(ComputeDag dag, const Gpu& gpu);
 
 /// Leading axes that number the rows of a reduction: up to its last axis longer than 1.
 int row_rank(const Stage& reduction);
