@@ -62,18 +62,16 @@ def json_lines(path: str) -> Iterator[Tuple[str, str, Any]]:
 
 
 @contextlib.contextmanager
-def written(path: str) -> Iterator[TextIO]:
-    """Opens a new file, packed if its name ends in .gz. The file takes its place when it is
-    complete; after an error there is no new file."""
+def replaced(path: str) -> Iterator[str]:
+    """Gives the path of a new file to write. The file takes the place of `path` when it is complete;
+    after an error there is no new file."""
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise DataError(f"{path}: there is no folder {folder}")
-    handle, scratch = tempfile.mkstemp(dir=folder, suffix=".gz" if path.endswith(".gz") else "")
+    handle, scratch = tempfile.mkstemp(dir=folder)
     os.close(handle)
     try:
-        open_file = gzip.open if path.endswith(".gz") else open
-        with open_file(scratch, "wt", encoding="utf-8") as file:
-            yield file
+        yield scratch
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(scratch, 0o666 & ~mask)
@@ -81,3 +79,11 @@ def written(path: str) -> Iterator[TextIO]:
     except BaseException:
         os.unlink(scratch)
         raise
+
+
+@contextlib.contextmanager
+def written(path: str) -> Iterator[TextIO]:
+    """Opens a file to replace `path`, packed if the name ends in .gz."""
+    open_file = gzip.open if path.endswith(".gz") else open
+    with replaced(path) as scratch, open_file(scratch, "wt", encoding="utf-8") as file:
+        yield file

@@ -4,6 +4,7 @@ The kind of an input is found from its content: record files of Ansor or Pruner,
 of `pruner dataset make`, lines of `pruner features --json`, or lines of `pruner.data metaschedule`.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -11,7 +12,7 @@ import statistics
 from typing import Any, Dict, Iterator, List, Optional
 
 from pruner.data.features_file import DATAFLOW, FeaturesFile, is_features_file, trained_on
-from pruner.data.files import FAILED_S, DataError, find, json_lines
+from pruner.data.files import FAILED_S, DataError, find, json_lines, replaced
 
 ROWS = 4096  # rows that are in memory at a time
 
@@ -119,25 +120,10 @@ def _batches(rows: Iterator[Dict[str, Any]]) -> Iterator[List[Dict[str, Any]]]:
         yield batch
 
 
-class _Writer:
-    """A Parquet file that takes its place when it is complete."""
-
-    def __init__(self, pa, path: str, schema):
-        folder = os.path.dirname(path) or "."
-        if not os.path.isdir(folder):
-            raise DataError(f"{path}: there is no folder {folder}")
-        self.path, self.scratch = path, f"{path}.{os.getpid()}.part"
-        self.writer = pa.parquet.ParquetWriter(self.scratch, schema, compression="zstd")
-
-    def __enter__(self):
-        return self.writer
-
-    def __exit__(self, kind, value, trace):
-        self.writer.close()
-        if kind is None:
-            os.replace(self.scratch, self.path)
-        else:
-            os.unlink(self.scratch)
+@contextlib.contextmanager
+def _writer(pa, path: str, schema) -> Iterator[Any]:
+    with replaced(path) as scratch, pa.parquet.ParquetWriter(scratch, schema, compression="zstd") as writer:
+        yield writer
 
 
 def _convert_lines(pa, files: List[str], out: str) -> str:
@@ -155,7 +141,7 @@ def _convert_lines(pa, files: List[str], out: str) -> str:
                     raise DataError(f"{where}: the line is not one of {what}, as the first line is")
                 yield row_of(where, line)
 
-    with _Writer(pa, out, schema) as writer:
+    with _writer(pa, out, schema) as writer:
         for batch in _batches(rows()):
             count += len(batch)
             try:
@@ -186,7 +172,7 @@ def _convert_dataset(pa, path: str, out: str, model: Optional[str]) -> str:
         return pa.ListArray.from_arrays(pa.array((offsets[begin : end + 1] - first).astype(np.int32)),
                                         kind(np.ascontiguousarray(values[first:last])))  # fmt: skip
 
-    with _Writer(pa, out, schema) as writer:
+    with _writer(pa, out, schema) as writer:
         for begin in range(0, count, ROWS):
             end = min(begin + ROWS, count)
             ids, latency = columns["id"][begin:end], columns["latency"][begin:end]
