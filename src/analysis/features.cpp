@@ -116,7 +116,7 @@ class RowWriter {
 
   void write(const UnitUse& use) {
     if (!use.used()) {
-      out_.resize(out_.size() + kUnitFeatures + kWarpFeatures, 0.0f);
+      out_.resize(out_.size() + kUnitFeatures + kWarpFeatures + kGroupFeatures, 0.0f);
       return;
     }
     for (int unit = 0; unit < kUnits; ++unit) out_.push_back(use.unit == unit ? 1.0f : 0.0f);
@@ -132,11 +132,14 @@ class RowWriter {
 
   void write_warps(const UnitUse& use) {
     if (use.mma == nullptr) {
-      out_.resize(out_.size() + kWarpFeatures, 0.0f);
+      out_.resize(out_.size() + kWarpFeatures + kGroupFeatures, 0.0f);
       return;
     }
     const int shape = shape_number(*use.mma);
-    for (int s = 0; s < kMmaShapes; ++s) out_.push_back(s == shape ? 1.0f : 0.0f);
+    const auto one_hot = [&](int first, int end) {
+      for (int s = first; s < end; ++s) out_.push_back(s == shape ? 1.0f : 0.0f);
+    };
+    one_hot(0, kWarpShapes);
     const auto stages = static_cast<float>(use.stages);
     for (const float amount : {stages,
                                use.steps,
@@ -145,6 +148,7 @@ class RowWriter {
                                use.stage_bytes * (stages - 1),
                                use.epilogue_bytes})
       out_.push_back(slog(amount));
+    one_hot(kWarpShapes, kMmaShapes);
   }
 
   // is_gpu, then blockIdx and threadIdx by x, y, z; virtual threads.

@@ -23,11 +23,14 @@ inline constexpr int kPublishedRowFeatures = kStatementFeatures + kTaskFeatures;
 inline constexpr int kUnits = 8;
 inline constexpr int kUnitFeatures = kUnits + 7;
 static_assert(std::size(kDotRates) <= kUnits);
-// Features of a warp's unit: one-hot of the shapes of mma.h; stages of the pipeline; steps of a
-// chunk; warps of a block; bytes of a stage, of those on their way, and of the sums in shared
-// memory.
-inline constexpr int kWarpFeatures = kMmaShapes + 6;
-inline constexpr int kRowFeatures = kPublishedRowFeatures + kUnitFeatures + kWarpFeatures;
+// Features of a warp's unit: one-hot of the shapes of one warp (mma.h); stages of the pipeline;
+// steps of a chunk; warps of a block; bytes of a stage, of those on their way, and of the sums in
+// shared memory.
+inline constexpr int kWarpFeatures = kWarpShapes + 6;
+// Features of a group's unit: one-hot of the shapes of a group.
+inline constexpr int kGroupFeatures = kMmaShapes - kWarpShapes;
+inline constexpr int kRowFeatures =
+    kPublishedRowFeatures + kUnitFeatures + kWarpFeatures + kGroupFeatures;
 inline constexpr int kDataflowSteps = 8;
 inline constexpr int kDataflowFeatures = 23;  // features of a step
 

@@ -152,22 +152,27 @@ class KernelAnalyzer {
   void add_mma(const UnitUse& unit, double iterations) {
     const MmaInstruction& mma = *unit.mma;
     const double rate = gpu_.tensor_rates.*mma.rate;
-    const double lanes = gpu_.warp_size, fragments = unit.rows * unit.columns;
+    const double fragments = unit.rows * unit.columns, units = warps_ / mma.warps;
     const double products = double{1} * mma.m * mma.n * mma.k;
-    const double instructions = iterations * lanes / products;
+    const double instructions = iterations * gpu_.warp_size * mma.warps / products;
     const double steps = instructions / fragments;
-    const double step_cycles = 2 * products * fragments * gpu_.partitions_per_sm / rate;
-    const double step_wait =
-        penalties_.counts(Penalty::kComputeL0) ? kGpuModel.step_wait_cycles : 0;
+    // The warps of a group lie in all partitions.
+    const double partitions = gpu_.partitions_per_sm / mma.warps;
+    const double step_cycles = 2 * products * fragments * std::max(1.0, partitions) / rate;
+    // The products of a group go on while it waits for none but those of the chunk before.
+    const bool waits = penalties_.counts(Penalty::kComputeL0) && !mma.of_group();
     steps_ += steps;
-    steps_cycles_ += steps * std::max(step_cycles, step_wait);
-    tensor_cycles_ += 2 * iterations * lanes * warps_ / rate;
-    const double bytes = (double{unit.rows} * mma.m + double{unit.columns} * mma.n) * mma.k *
+    steps_cycles_ += steps * std::max(step_cycles, waits ? kGpuModel.step_wait_cycles : 0);
+    tensor_cycles_ += 2 * iterations * gpu_.warp_size * warps_ / rate;
+    // A group's instruction for each fragment of the rows reads all columns.
+    const double columns = double{unit.columns} * (mma.of_group() ? unit.rows : 1);
+    const double bytes = (double{unit.rows} * mma.m + columns * mma.n) * mma.k *
                          static_cast<double>(dtype_bytes(mma.a));
-    shared_cycles_ += (warps_ * steps * bytes + 2 * double{unit.epilogue_bytes}) /
+    shared_cycles_ += (units * steps * bytes + 2 * double{unit.epilogue_bytes}) /
                       (kGpuModel.banks * kGpuModel.bank_bytes);
     // A load of matrices for each fragment of the rows and for two of the columns.
-    const double step = fragments + unit.rows + unit.columns / 2;
+    const double step =
+        mma.of_group() ? double{unit.rows} : fragments + unit.rows + unit.columns / 2;
     other_instructions_ += steps * step;
     code_ += step;
   }
@@ -347,11 +352,13 @@ class KernelAnalyzer {
   // cycles of so many blocks of warps together, the longest of: their work, n * busy; one's chain,
   // the wait for its first chunk, its work or else a warp's steps one after the other, whose loads
   // are hidden by the products of the one before, and a barrier a chunk; and its copies, of which a
-  // stage less than there are is on its way at a time (Little's law), in chunks + stages - 1 waits.
+  // stage less than there are, of groups two less, is on its way at a time (Little's law), in
+  // chunks + stages - 1 waits.
   double warp_cycles(double blocks, double busy) const {
     if (blocks <= 0) return 0;
     const GpuModel& m = kGpuModel;
-    const double ahead = copies_ahead_ ? static_cast<double>(unit_.stages) - 1 : 0;
+    const double multiplied = unit_.mma->of_group() ? 2 : 1;  // chunks that stay for products
+    const double ahead = copies_ahead_ ? static_cast<double>(unit_.stages) - multiplied : 0;
     const double waits = copies_ahead_ ? 1 : chunks_;
     const double own = std::max(busy, steps_cycles_);
     const double barriers = chunks_ + (unit_.epilogue_bytes > 0 ? 2 : 0);

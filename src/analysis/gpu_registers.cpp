@@ -59,8 +59,10 @@ double attention_registers(const LoopNest& nest, const NestStage& weighed) {
 double warp_registers(const LoopNest& nest, const NestStage& sum, const MmaContraction& c) {
   if (nest.tables->attention) return attention_registers(nest, sum);
   const auto own = [&](int axis) { return sum.extents[static_cast<size_t>(axis)]; };
-  const auto fragments = static_cast<double>(operand_registers(own(c.m), own(c.n)));
-  const double beside = kGpuModel.warp_registers + product(sum.extents);
+  const bool group = c.instruction->of_group();  // whose operands lie in shared memory
+  const double fragments = group ? 0 : static_cast<double>(operand_registers(own(c.m), own(c.n)));
+  const double beside =
+      (group ? kGpuModel.group_tile_registers : kGpuModel.warp_registers) + product(sum.extents);
   if (sum.chunk_loops == 0) return beside + fragments;
   double copies = 0;
   for (const NestStage& operand : nest.stages)

@@ -255,16 +255,17 @@ class Maker {
       bytes += static_cast<float>(buffer.allocated * buffer.element_bytes);
     }
     const float warps = threads / kWarpLanes;
+    const Fragment of_warp = mma.sum_fragment();
     const NestStage& root = nest(loops_.root(p));
     const int64_t stages = nest(plan_of_pipeline(p)).buffers;
     const int64_t sums = epilogue_bytes(root.block_extent(c.m), root.block_extent(c.n));
     return {.factor_bits = row_of(mma.a).bits,
             .sum_bits = row_of(mma.sum).bits,
             .useful = static_cast<float>(s.num_elements() * s.reduce_size()) / made.iterations,
-            .instructions =
-                made.iterations / (blocks * warps * static_cast<float>(mma.m * mma.n * mma.k)),
-            .rows = own(c.m) * kRowLanes / static_cast<float>(mma.m),
-            .columns = own(c.n) * kColumnLanes / static_cast<float>(mma.n),
+            .instructions = made.iterations / (blocks * warps / static_cast<float>(mma.warps) *
+                                               static_cast<float>(mma.m * mma.n * mma.k)),
+            .rows = own(c.m) * kRowLanes / static_cast<float>(of_warp.rows),
+            .columns = own(c.n) * kColumnLanes / static_cast<float>(of_warp.cols),
             .mma = &mma,
             .stages = stages,
             .steps = static_cast<float>(nest(p).chunk_extent(c.k)) / static_cast<float>(mma.k),

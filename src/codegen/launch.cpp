@@ -1,6 +1,7 @@
 #include "codegen/launch.h"
 
 #include "lower/rewrite.h"
+#include "space/matrix_lines.h"
 
 namespace pruner {
 namespace {
@@ -32,6 +33,12 @@ Touched touched_buffers(const Program& program, const Stmt& stmt) {
   return touched;
 }
 
+int64_t shared_alignment(const Stmt& kernel) {
+  bool groups = false;
+  walk(kernel, [&](const StmtNode& s) { groups |= std::holds_alternative<GroupMma>(s.op); });
+  return groups ? kGroupAlignment : kSharedAlignment;
+}
+
 std::vector<Artifact::Launch> plan_launches(const Program& program,
                                             const std::string& symbol,
                                             int64_t most_declared) {
@@ -41,6 +48,7 @@ std::vector<Artifact::Launch> plan_launches(const Program& program,
     launch.kernel = symbol + "_" + std::to_string(result.size() - 1);
     launch.blocks = extent_of(*blocks);
     int64_t over = 0;
+    const int64_t alignment = shared_alignment(blocks->body);
     walk(
         blocks->body,
         [&](const StmtNode& s) {
@@ -52,13 +60,15 @@ std::vector<Artifact::Launch> plan_launches(const Program& program,
           if (buffer.over) {
             over = std::max(over, buffer.bytes());
           } else {
-            launch.shared_bytes = shared_offset(launch.shared_bytes) + buffer.bytes();
+            launch.shared_bytes = shared_offset(launch.shared_bytes, alignment) + buffer.bytes();
           }
         },
         [](const Expr&) {});
     launch.shared_bytes = std::max(launch.shared_bytes, over);
-    // Buffers that are declared have places of their own.
-    if (launch.shared_bytes > most_declared || over > 0) launch.dynamic_bytes = launch.shared_bytes;
+    // Buffers that are declared have places of their own, which are aligned to less than groups
+    // ask.
+    if (launch.shared_bytes > most_declared || over > 0 || alignment > kSharedAlignment)
+      launch.dynamic_bytes = launch.shared_bytes;
     const Touched touched = touched_buffers(program, blocks->body);
     for (size_t i = 0; i < program.args.size(); ++i) {
       if (touched.any(static_cast<size_t>(program.args[i].value))) {

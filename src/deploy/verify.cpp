@@ -31,7 +31,7 @@ double bound_of(const LoadedModule& module) {
     const std::optional<DType> type = parse_dtype(precision);
     const bool exact = type == DType::kInt64 || type == DType::kInt32 || type == DType::kBool;
     const bool wide = precision.empty() || type == DType::kFloat32 || exact;
-    bound = std::max(bound, wide ? 0 : precision == "tf32" ? kTf32Bound : kNarrowBound);
+    bound = std::max(bound, wide ? 0 : precision.ends_with("tf32") ? kTf32Bound : kNarrowBound);
   }
   return bound;
 }

@@ -140,10 +140,14 @@ class GpuLowering : private ProgramParts {
     const NestStage& fetch;
     Fragment fragment;
     bool terms_first;
-    Expr first;         // row of the warp's first matrix
+    Expr first;         // row of the warp's first sums
     int64_t fragments;  // fragments of the warp
     TensorId shared = {}, registers = {};
-    /// Lines and width of a chunk in shared memory.
+    /// Row of the group's first matrix, and elements of a line in shared memory: a group reads
+    /// boxes of such lines, side by side. Without a group there is one box.
+    Expr of_group = Expr(0);
+    int64_t box = 0;
+    /// Lines and width of a chunk.
     int64_t lines() const { return fetch.extents[fetch.extents.size() - 2]; }
     int64_t width() const { return fetch.extents.back(); }
     int64_t terms() const { return terms_first ? lines() : width(); }
@@ -155,11 +159,18 @@ class GpuLowering : private ProgramParts {
     Expr lane;
     int64_t steps, chunks, stages;
     TensorId sums = {}, block_sums = {};  // in registers; in shared memory, if sums go through it
+    /// Chunks of which products may go on while the next chunk is copied to where they were.
+    int64_t multiplied() const { return contraction.instruction->of_group() ? 1 : 0; }
   };
   Stmt warp_tile(const NestStage& root);
   /// `work` gets the numbers of the warp and of the lane; registers that it holds stand around it.
   Stmt of_warps(const std::function<Stmt(const Expr&, const Expr&)>& work);
   void share(WarpOperand& operand, int64_t stages);
+  /// Returns the place of element `at` of line `line` of a chunk in shared memory.
+  Values shared_place(const WarpOperand& operand,
+                      const Expr& slot,
+                      const Expr& line,
+                      const Expr& at) const;
   void hold_fragments(WarpOperand& operand);
   /// The software pipeline of a tile over its first `chunks` chunks. `copy` copies a chunk, `add`
   /// adds up the chunk in a slot.
@@ -167,8 +178,6 @@ class GpuLowering : private ProgramParts {
                 const Expr& chunks,
                 const std::function<Stmt(const Expr&)>& copy,
                 const std::function<Stmt(const Expr&, const Expr&)>& add);
-  /// Threads copy an operand's chunk to a place of the pipeline; 0 to what lies beyond it.
-  Stmt copy_chunk(const WarpTile& tile, const WarpOperand& operand, const Expr& chunk);
   /// CopiedBox says which box of an operand is copied: the box that the stage `reader` reads where
   /// its iterators start at `values`.
   struct CopiedBox {
@@ -178,7 +187,16 @@ class GpuLowering : private ProgramParts {
     Expr first_term;        // number of the box's first term in the product
     int64_t all_terms = 0;  // terms of the product
   };
+  CopiedBox chunk_box(const WarpTile& tile, const WarpOperand& operand, const Expr& chunk) const;
+  /// The runs of `together` neighbours that each thread copies of an operand, by the lines and the
+  /// places in them where they begin.
+  Stmt each_copied_run(const WarpOperand& operand,
+                       int64_t together,
+                       const std::function<Stmt(const Expr& line, const Expr& at)>& body);
+  /// Threads copy a box of an operand to a place of the pipeline; 0 to what lies beyond it.
   Stmt copy_box(const WarpOperand& operand, const CopiedBox& box);
+  /// Threads round what they have copied to tf32.
+  Stmt round_copied(const WarpOperand& operand, const CopiedBox& box);
   /// `terms_left`: terms of the product from the point on.
   Stmt copy_run(const WarpOperand& operand,
                 const Values& at,
@@ -191,6 +209,8 @@ class GpuLowering : private ProgramParts {
   /// Adds one step's products to the sums; `first_factor` says where a row of fragments lies.
   Stmt add_products(const WarpTile& tile,
                     const std::function<ElementPlace(const Expr&)>& first_factor);
+  /// Adds the products of a chunk by a group's instructions, and leaves them on their way.
+  Stmt multiply_by_group(const WarpTile& tile, const Expr& slot);
   Stmt clear_sums(const WarpTile& tile);
   /// Returns the place of a lane's element `v` of fragment [i, j] in a tile that starts at `start`.
   Values place_of_sum(

@@ -1,29 +1,17 @@
 // The warps of a block compute a tile of a contraction by instructions on matrices (space/mma.h).
-// Chunks of both operands are copied to shared memory some chunks ahead, in a ring of places; warps
-// load matrices from there and add their products to sums in registers.
+// Chunks of both operands are copied to shared memory some chunks ahead, in a ring of places. Warps
+// load matrices from there and add their products to sums in registers; groups of four warps have
+// instructions that read the matrices there themselves.
 #include <algorithm>
 
 #include "lower/gpu_lowering.h"
 #include "space/factors.h"
+#include "space/matrix_lines.h"
 #include "space/structure.h"
 #include "support/ceil_div.h"
 
 namespace pruner {
 namespace {
-
-constexpr int64_t kSwizzleBytes = 16;  // bytes that stay together: a row of a matrix
-constexpr int64_t kMostTurns = 8;      // rows that a matrix has
-
-// The place of an element in shared lines of `width`: runs of 16 bytes are exchanged so that those
-// of eight lines lie in different banks (specified for ldmatrix: 128-byte lines by their number mod
-// 8, 64-byte lines by half of it, ...).
-Expr swizzled(const Expr& line, const Expr& at, int64_t width, DType dtype) {
-  const int64_t run = kSwizzleBytes / dtype_bytes(dtype), runs = width / run;
-  const int64_t turns = std::min<int64_t>(runs & -runs, kMostTurns);
-  if (width % run != 0 || turns < 2) return at;
-  const Expr turn = floor_mod(floor_div(line, Expr(kMostTurns / turns)), Expr(turns));
-  return (floor_div(at, Expr(run)) ^ turn) * Expr(run) + floor_mod(at, Expr(run));
-}
 
 // A body that is an element of a tensor, where a condition holds, if there is one, and 0 elsewhere.
 struct Copied {
@@ -144,17 +132,31 @@ int64_t GpuLowering::copied_run(const WarpOperand& operand, const Values& start)
   return 0;
 }
 
-Stmt GpuLowering::copy_chunk(const WarpTile& tile, const WarpOperand& operand, const Expr& chunk) {
+GpuLowering::CopiedBox GpuLowering::chunk_box(const WarpTile& tile,
+                                              const WarpOperand& operand,
+                                              const Expr& chunk) const {
   Values values = place_.block;
   values.resize(values.size() + dag_[tile.sum.stage].reduce_axes.size(), Expr(0));
   const Expr first_term = chunk * Expr(operand.terms());
   values[static_cast<size_t>(tile.contraction.k)] = first_term;
-  return copy_box(operand,
-                  {tile.sum.stage,
-                   std::move(values),
-                   simple(floor_mod(chunk, Expr(tile.stages))),
-                   first_term,
-                   iterator_of(dag_[tile.sum.stage], tile.contraction.k).extent});
+  return {tile.sum.stage,
+          std::move(values),
+          simple(floor_mod(chunk, Expr(tile.stages))),
+          first_term,
+          iterator_of(dag_[tile.sum.stage], tile.contraction.k).extent};
+}
+
+Stmt GpuLowering::each_copied_run(
+    const WarpOperand& operand,
+    int64_t together,
+    const std::function<Stmt(const Expr& line, const Expr& at)>& body) {
+  const int64_t runs = operand.width() / together, all = operand.lines() * runs;
+  return unrolled(ceil_div(all, place_.threads), [&](const Expr& round) {
+    const Expr number = round * Expr(place_.threads) + place_.thread_index;
+    const Expr line = simple(floor_div(number, Expr(runs)));
+    const Expr at = simple(floor_mod(number, Expr(runs)) * Expr(together));
+    return guarded(number < Expr(all), body(line, at));
+  });
 }
 
 Stmt GpuLowering::copy_box(const WarpOperand& operand, const CopiedBox& box) {
@@ -162,18 +164,29 @@ Stmt GpuLowering::copy_box(const WarpOperand& operand, const CopiedBox& box) {
   const size_t rank = s.axes.size();
   Values start = simple(region_start(nest_, operand.fetch.stage, box.reader, box.values));
   const int64_t run = copied_run(operand, start), together = std::max<int64_t>(run, 1);
-  const int64_t runs = operand.width() / together, all = operand.lines() * runs;
-  return unrolled(ceil_div(all, place_.threads), [&](const Expr& round) {
-    const Expr number = round * Expr(place_.threads) + place_.thread_index;
-    const Expr line = simple(floor_div(number, Expr(runs)));
-    const Expr at = simple(floor_mod(number, Expr(runs)) * Expr(together));
+  return each_copied_run(operand, together, [&](const Expr& line, const Expr& at) {
     Values point = start;
     point[rank - 2] = simple(start[rank - 2] + line);
     point[rank - 1] = simple(start[rank - 1] + at);
-    const Expr into = simple(swizzled(line, at, operand.width(), s.dtype));
+    const Values into = shared_place(operand, box.slot, line, at);
     const Expr term = box.first_term + (operand.terms_first ? line : at);
     const Expr left = simple(Expr(box.all_terms) - term);
-    return guarded(number < Expr(all), copy_run(operand, {box.slot, line, into}, point, run, left));
+    return copy_run(operand, into, point, run, left);
+  });
+}
+
+// A group's instruction takes the first bits of its factors; products are of rounded ones. Each
+// thread has waited for its own copies, and rounds these.
+Stmt GpuLowering::round_copied(const WarpOperand& operand, const CopiedBox& box) {
+  const Values start = simple(region_start(nest_, operand.fetch.stage, box.reader, box.values));
+  const int64_t together = std::max<int64_t>(copied_run(operand, start), 1);
+  return each_copied_run(operand, together, [&](const Expr& line, const Expr& at) {
+    return vector(static_cast<int>(together), [&](const Expr& lane) {
+      Values place = shared_place(operand, box.slot, line, at);
+      place.back() = place.back() + lane;
+      return make_stmt(
+          Store{operand.shared, place, call(Intrinsic::kTf32, {load_of(operand.shared, place)})});
+    });
   });
 }
 
@@ -222,7 +235,7 @@ Stmt GpuLowering::load_fragments(const WarpTile& tile,
   const auto place = [&](const Expr& row, const Expr& term) {
     const Expr along = operand.first + row, terms = term0 + term;
     const Expr line = operand.terms_first ? terms : along, at = operand.terms_first ? along : terms;
-    return simple({slot, line, swizzled(line, at, operand.width(), dtype)});
+    return shared_place(operand, slot, line, at);
   };
   if (operand.terms_first && dtype_bytes(dtype) != 2) {
     return unrolled(operand.fragments, [&](const Expr& i) {
@@ -273,9 +286,38 @@ Stmt GpuLowering::multiply(const WarpTile& tile, const Expr& slot_a, const Expr&
   });
 }
 
+// Fences order the copies, and what was done with the sums, before the products. Those of the chunk
+// before may go on; no others, since the next copy takes their place.
+Stmt GpuLowering::multiply_by_group(const WarpTile& tile, const Expr& slot) {
+  const MmaInstruction& row = *tile.contraction.instruction;
+  const auto place = [&](const WarpOperand& operand, const Expr& along, const Expr& term) {
+    const Expr first = operand.of_group + along;
+    return ElementPlace{operand.shared,
+                        operand.terms_first ? shared_place(operand, slot, term, first)
+                                            : shared_place(operand, slot, first, term)};
+  };
+  const Stmt products = unrolled(tile.steps, [&](const Expr& step) {
+    return unrolled(tile.a.fragments, [&](const Expr& i) {
+      const Expr term = step * Expr(row.k);
+      return make_stmt(GroupMma{&row,
+                                {tile.sums, {i, Expr(0), Expr(0)}},
+                                place(tile.a, i * Expr(row.m), term),
+                                place(tile.b, Expr(0), term),
+                                static_cast<int>(tile.b.fragments * row.n),
+                                tile.a.terms_first,
+                                tile.b.terms_first});
+    });
+  });
+  return block({make_stmt(GroupFence{}),
+                products,
+                make_stmt(GroupCommit{}),
+                make_stmt(GroupWait{static_cast<int>(tile.multiplied())})});
+}
+
 // The first chunks on their way; then, for each, what waits until it is there, starts the one that
-// takes the place of the chunk before, and adds it up. Copies of chunks past the last are of zeros.
-// A device without copies beside the work stores what it loads, which the barriers alone order.
+// takes the place of a chunk whose products are done, and adds it up. Copies of chunks past the
+// last are of zeros. A device without copies beside the work stores what it loads, which the
+// barriers alone order.
 Stmt GpuLowering::pipeline(const WarpTile& tile,
                            const Expr& chunks,
                            const std::function<Stmt(const Expr&)>& copy,
@@ -284,15 +326,22 @@ Stmt GpuLowering::pipeline(const WarpTile& tile,
   const auto copies = [&](const Expr& chunk) {
     return async ? block({copy(chunk), make_stmt(Commit{})}) : copy(chunk);
   };
-  const int64_t ahead = tile.stages - 1;
+  const int64_t ahead = tile.stages - 1 - tile.multiplied();
   std::vector<Stmt> parts;
   for (int64_t chunk = 0; chunk < ahead; ++chunk) parts.push_back(copies(Expr(chunk)));
   const VarId chunk = new_var("chunk", {0, tile.chunks - 1});
   std::vector<Stmt> body = {make_stmt(Barrier{}),
                             copies(var(chunk) + Expr(ahead)),
                             add(var(chunk), simple(floor_mod(var(chunk), Expr(tile.stages))))};
+  const bool groups = tile.contraction.instruction->of_group();
+  if (groups) body.insert(body.begin(), make_stmt(SharedFence{}));
+  if (groups && tile.contraction.instruction->a == DType::kFloat32) {
+    for (const WarpOperand* operand : {&tile.a, &tile.b})
+      body.insert(body.begin(), round_copied(*operand, chunk_box(tile, *operand, var(chunk))));
+  }
   if (async) body.insert(body.begin(), make_stmt(Wait{static_cast<int>(ahead) - 1}));
   parts.push_back(make_stmt(For{chunk, chunks, LoopKind::kSerial, 1, block(std::move(body))}));
+  if (groups) parts.push_back(make_stmt(GroupWait{0}));
   return block(std::move(parts));
 }
 
@@ -310,8 +359,8 @@ GpuLowering::Values GpuLowering::place_of_sum(
   const MmaContraction& c = tile.contraction;
   const Fragment f = c.instruction->sum_fragment();
   Expr &row = start[static_cast<size_t>(c.m)], &column = start[static_cast<size_t>(c.n)];
-  row = simple(row + tile.a.first + i * Expr(f.rows) + f.row(tile.lane, v));
-  column = simple(column + tile.b.first + j * Expr(f.cols) + f.col(tile.lane, v));
+  row = simple(row + tile.a.first + i * Expr(c.instruction->m) + f.row(tile.lane, v));
+  column = simple(column + tile.b.first + j * Expr(c.instruction->n) + f.col(tile.lane, v));
   return start;
 }
 
@@ -352,8 +401,8 @@ Stmt GpuLowering::write_through_shared(const NestStage& root, const WarpTile& ti
     return unrolled(f.elements() / f.run, [&](const Expr& run) {
       return vector(f.run, [&](const Expr& lane) {
         const Expr v = simple(run * Expr(f.run) + lane);
-        const Expr row = tile.a.first + i * Expr(f.rows) + f.row(tile.lane, v);
-        const Expr column = tile.b.first + j * Expr(f.cols) + f.col(tile.lane, v);
+        const Expr row = tile.a.first + i * Expr(c.instruction->m) + f.row(tile.lane, v);
+        const Expr column = tile.b.first + j * Expr(c.instruction->n) + f.col(tile.lane, v);
         return make_stmt(
             Store{tile.block_sums, simple({row, column}), load_of(tile.sums, {i, j, v})});
       });
@@ -397,9 +446,26 @@ void GpuLowering::hold_fragments(WarpOperand& operand) {
 }
 
 void GpuLowering::share(WarpOperand& operand, int64_t stages) {
-  operand.shared =
-      add_buffer(operand.fetch, {stages, operand.lines(), operand.width()}, Scope::kShared);
+  std::vector<int64_t> shape = {stages, operand.lines(), operand.width()};
+  if (operand.box > 0) {
+    shape.back() = operand.box;
+    shape.insert(shape.begin() + 1, operand.width() / operand.box);
+  }
+  operand.shared = add_buffer(operand.fetch, std::move(shape), Scope::kShared);
   shared_.push_back(operand.shared);
+}
+
+GpuLowering::Values GpuLowering::shared_place(const WarpOperand& operand,
+                                              const Expr& slot,
+                                              const Expr& line,
+                                              const Expr& at) const {
+  const int64_t bytes = dtype_bytes(dag_[operand.fetch.stage].dtype);
+  if (operand.box == 0) return simple({slot, line, swizzled(line, at, operand.width(), bytes)});
+  const Expr inside = simple(floor_mod(at, Expr(operand.box)));
+  return simple({slot,
+                 floor_div(at, Expr(operand.box)),
+                 line,
+                 swizzled(simple(line), inside, operand.box, bytes)});
 }
 
 Stmt GpuLowering::of_warps(const std::function<Stmt(const Expr&, const Expr&)>& work) {
@@ -415,16 +481,19 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
   const std::optional<MmaContraction>& c = nest_.tables->mmas[sum.stage];
   CHECK(c.has_value()) << "a sketch of warps without a contraction for them";
   const MmaInstruction& row = *c->instruction;
-  // Threads along an axis are counted by warp and, in a warp, by lane.
-  const int64_t warps_n = iterations(root, c->n, LoopKind::kThread) / kColumnLanes;
+  const Fragment f = row.sum_fragment();
+  // Threads along an axis are counted by warp, or by group, and, in a warp, by lane.
+  const int64_t units_n = iterations(root, c->n, LoopKind::kThread) / kColumnLanes;
   const auto fragments = [&](int axis, int64_t own) {
     return sum.extents[static_cast<size_t>(axis)] / own;
   };
-  const int64_t frags_m = fragments(c->m, row.m / kRowLanes);
-  const int64_t frags_n = fragments(c->n, row.n / kColumnLanes);
+  const int64_t frags_m = fragments(c->m, f.rows / kRowLanes);
+  const int64_t frags_n = fragments(c->n, f.cols / kColumnLanes);
   return of_warps([&](const Expr& warp, const Expr& lane) {
-    const Expr first_m = simple(floor_div(warp, Expr(warps_n)) * Expr(frags_m * row.m));
-    const Expr first_n = simple(floor_mod(warp, Expr(warps_n)) * Expr(frags_n * row.n));
+    const Expr unit = floor_div(warp, Expr(row.warps));
+    const Expr unit_m = simple(floor_div(unit, Expr(units_n)) * Expr(frags_m * row.m));
+    const Expr first_m = simple(unit_m + floor_mod(warp, Expr(row.warps)) * Expr(f.rows));
+    const Expr first_n = simple(floor_mod(unit, Expr(units_n)) * Expr(frags_n * row.n));
     WarpTile tile{sum,
                   *c,
                   {nest_.of(c->a.stage), row.a_fragment(), c->a.terms_first, first_m, frags_m},
@@ -434,9 +503,16 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
                   sum.chunks(),
                   sum.buffers};
     tile.steps = tile.a.terms() / row.k;
+    if (row.of_group()) {
+      tile.a.of_group = unit_m;
+      tile.b.of_group = first_n;
+      const int64_t of_row = dtype_bytes(row.a);
+      if (c->a.terms_first) tile.a.box = group_line_rows(frags_m * row.m, of_row);
+      if (c->b.terms_first) tile.b.box = group_line_rows(frags_n * row.n, of_row);
+    }
     for (WarpOperand* operand : {&tile.a, &tile.b}) {
       share(*operand, tile.stages);
-      hold_fragments(*operand);
+      if (!row.of_group()) hold_fragments(*operand);
     }
     tile.sums = hold(sum, {frags_m, frags_n, row.sum_fragment().elements()});
     const Stmt clear = clear_sums(tile);
@@ -450,9 +526,12 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
       shared_.push_back(tile.block_sums);
     }
     const auto copy = [&](const Expr& chunk) {
-      return block({copy_chunk(tile, tile.a, chunk), copy_chunk(tile, tile.b, chunk)});
+      return block({copy_box(tile.a, chunk_box(tile, tile.a, chunk)),
+                    copy_box(tile.b, chunk_box(tile, tile.b, chunk))});
     };
-    const auto add = [&](const Expr&, const Expr& slot) { return multiply(tile, slot, slot); };
+    const auto add = [&](const Expr&, const Expr& slot) {
+      return row.of_group() ? multiply_by_group(tile, slot) : multiply(tile, slot, slot);
+    };
     return block({clear,
                   pipeline(tile, Expr(tile.chunks), copy, add),
                   sum.epilogue ? write_through_shared(root, tile) : write_sums(root, tile)});

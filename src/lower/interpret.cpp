@@ -47,9 +47,10 @@ void LockstepRun::launch(const Lockstep& launch) {
     if (launch.watched[i]) memory_[i].touches.assign(elements, {});
   }
   copies_.assign(threads, {});
+  groups_.assign(threads / kGroupThreads, {});
   Threads all(threads);
   std::iota(all.begin(), all.end(), 0);
-  races_.begin_launch();
+  races_.begin_launch(threads);
   fill(launch.fills);
   run(launch.body, all);
 }
@@ -93,6 +94,7 @@ void LockstepRun::make(TensorId id) {
     m.integers.assign(elements, wrap_to(buffer.dtype, -77));
   }
   if (options_.unwritten) m.written.assign(elements, false);
+  m.summed.clear();
 }
 
 static int64_t evaluate(const SlotRule& rule, int64_t a, int64_t b, int64_t c) {
@@ -156,7 +158,12 @@ void LockstepRun::run(const LockstepBody& body, const Threads& threads) {
         [&](const LaneFoldStep& s) { fold_lanes(s, threads); },
         [&](const AsyncCopyStep& s) { async_copy(s, threads); },
         [&](const CommitStep&) { commit(threads); },
-        [&](const WaitStep& s) { wait(s, threads); });
+        [&](const WaitStep& s) { wait(s, threads); },
+        [&](const GroupMmaStep& s) { group_mma(s, threads); },
+        [&](const GroupCommitStep&) { group_commit(threads); },
+        [&](const GroupWaitStep& s) { group_wait(s, threads); },
+        [&](const GroupFenceStep&) { group_fence(); },
+        [&](const SharedFenceStep&) { shared_fence(threads); });
   }
 }
 
@@ -235,6 +242,12 @@ bool LockstepRun::report_unwritten(TensorId buffer, size_t flat) {
   return false;
 }
 
+bool LockstepRun::report_summed(TensorId buffer, size_t flat) {
+  report(element_name(buffer, static_cast<int64_t>(flat)) +
+         " is touched before its group has waited for the products that are added to it");
+  return false;
+}
+
 bool LockstepRun::in_bounds(const SlotPlace& place, int dim, int64_t index) {
   const Buffer& buffer = program_[place.buffer];
   const int64_t extent = buffer.shape[static_cast<size_t>(dim)];
@@ -275,6 +288,7 @@ std::vector<int64_t> LockstepRun::computed_places(const SlotPlace& place, const 
 
 void LockstepRun::store(const StoreStep& s, const Threads& threads) {
   Memory& m = memory(s.place.buffer);
+  m.unfenced = true;
   const DType dtype = program_[s.place.buffer].dtype;
   if (m.is_real) {
     const double* values = reals(s.value, threads).data();

@@ -134,6 +134,19 @@ class Compiler {
   }
   CommitStep warp_step(const Commit&) { return {}; }
   WaitStep warp_step(const Wait& n) { return {n.groups}; }
+  GroupMmaStep warp_step(const GroupMma& n) {
+    return {n.instruction,
+            place(n.sum),
+            place(n.a),
+            place(n.b),
+            n.columns,
+            n.a_terms_first,
+            n.b_terms_first};
+  }
+  GroupCommitStep warp_step(const GroupCommit&) { return {}; }
+  GroupWaitStep warp_step(const GroupWait& n) { return {n.groups}; }
+  GroupFenceStep warp_step(const GroupFence&) { return {}; }
+  SharedFenceStep warp_step(const SharedFence&) { return {}; }
 
   LockstepStmt loop(const For& n) {
     if (n.kind == LoopKind::kThread) {

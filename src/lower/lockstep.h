@@ -122,6 +122,18 @@ struct CommitStep {};
 struct WaitStep {
   int groups;
 };
+struct GroupMmaStep {
+  const MmaInstruction* instruction;
+  SlotPlace sum, a, b;
+  int columns;
+  bool a_terms_first, b_terms_first;
+};
+struct GroupCommitStep {};
+struct GroupWaitStep {
+  int groups;
+};
+struct GroupFenceStep {};
+struct SharedFenceStep {};
 
 struct LockstepStmt {
   std::variant<LoopStep,
@@ -136,7 +148,12 @@ struct LockstepStmt {
                LaneFoldStep,
                AsyncCopyStep,
                CommitStep,
-               WaitStep>
+               WaitStep,
+               GroupMmaStep,
+               GroupCommitStep,
+               GroupWaitStep,
+               GroupFenceStep,
+               SharedFenceStep>
       op;
 };
 

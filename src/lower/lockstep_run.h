@@ -1,6 +1,6 @@
 // Runs the launches of a Lockstep on the threads of one block after the other: what interpret() is
 // made of. Statements and memory are in interpret.cpp, values in lockstep_values.cpp, statements of
-// warps in lockstep_warp.cpp.
+// warps in lockstep_warp.cpp, of groups in lockstep_group.cpp.
 #pragma once
 
 #include <deque>
@@ -18,6 +18,8 @@ struct Memory {
   std::vector<int64_t> integers;
   std::vector<bool> written;  // only if unwritten elements are asked for
   std::vector<Touch> touches;
+  std::vector<uint8_t> summed;  // products on their way that are added to each element
+  bool unfenced = false;        // a statement wrote it after the last fence of its group
 };
 
 using Threads = std::vector<int>;
@@ -87,6 +89,7 @@ class LockstepRun {
           kWrites ? races_.write(touch, t, looks.of_block) : races_.read(touch, t, looks.of_block);
       if (race) return report_race(looks.buffer, flat, *race);
     }
+    if (!looks.m.summed.empty() && looks.m.summed[at] > 0) return report_summed(looks.buffer, flat);
     if (looks.m.written.empty()) return true;
     if (!kWrites && !looks.m.written[at]) return report_unwritten(looks.buffer, flat);
     if (kWrites) looks.m.written[at] = true;
@@ -94,6 +97,7 @@ class LockstepRun {
   }
   bool report_race(TensorId buffer, size_t flat, const Race& race);
   bool report_unwritten(TensorId buffer, size_t flat);
+  bool report_summed(TensorId buffer, size_t flat);
 
   // Calls fn(thread, place of its element in memory) for each of `threads`; stops at what is out of
   // bounds or races.
@@ -145,6 +149,39 @@ class LockstepRun {
   void commit(const Threads& threads);
   void wait(const WaitStep& s, const Threads& threads);
 
+  // -- Statements of groups.
+
+  // An element of a buffer, by its place in memory.
+  struct Element {
+    TensorId buffer;
+    size_t at;
+  };
+  struct Products {
+    std::vector<Element> factors, sums;
+  };
+  struct GroupProducts {
+    Products open;                 // begun since the last commit
+    std::deque<Products> commits;  // in order
+  };
+
+  void group_mma(const GroupMmaStep& s, const Threads& threads);
+  template <typename T>
+  void begin_products(const GroupMmaStep& s, int first, std::vector<T> Memory::*values);
+  template <typename T>
+  std::vector<T> factor(const SlotPlace& place,
+                        int first,
+                        int rows,
+                        int terms,
+                        bool terms_first,
+                        std::vector<T> Memory::*values);
+  std::vector<int64_t> matrix_places(
+      TensorId buffer, int64_t first, int rows, int terms, bool terms_first);
+  void group_commit(const Threads& threads);
+  void group_wait(const GroupWaitStep& s, const Threads& threads);
+  void end_products(const Products& products, int first);
+  void group_fence();
+  void shared_fence(const Threads& threads);
+
   // -- Values, one a thread; threads that do not run may have any value.
 
   const LockstepNode& node(int id) const { return launch_->nodes[static_cast<size_t>(id)]; }
@@ -168,7 +205,8 @@ class LockstepRun {
   std::vector<std::vector<double>> reals_;  // values of each node
   std::vector<std::vector<int64_t>> integers_;
   RaceCheck races_;
-  std::vector<Copies> copies_;  // copies of each thread of the block
+  std::vector<Copies> copies_;         // copies of each thread of the block
+  std::vector<GroupProducts> groups_;  // products of each group of the block
   std::string problem_;
 };
 

@@ -1,12 +1,19 @@
 // Statements of warps, by the fragments of space/mma.h; a copy's elements are there when its thread
 // has waited.
 #include "lower/lockstep_run.h"
+#include "lower/mma_numbers.h"
 #include "tensor/scalar_ops.h"
 
 namespace pruner {
 
-// Copies that the block before did not wait for are nobody's.
+// Copies and products that the block before did not wait for are nobody's.
 void LockstepRun::begin_block() {
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    groups_[g].commits.push_back(std::move(groups_[g].open));
+    for (const Products& products : groups_[g].commits)
+      end_products(products, static_cast<int>(g) * kGroupThreads);
+    groups_[g] = {};
+  }
   for (Copies& copies : copies_) {
     copies.groups.push_back(std::move(copies.open));
     for (const std::vector<Copied>& group : copies.groups)
@@ -57,13 +64,6 @@ void LockstepRun::mma(const MmaStep& s, const Threads& threads) {
   }
 }
 
-static double rounded(const MmaInstruction& row, double sum) { return round_to(row.sum, sum); }
-static int64_t rounded(const MmaInstruction& row, int64_t sum) { return wrap_to(row.sum, sum); }
-static double operand(DType dtype, double x) {
-  return dtype == DType::kFloat32 ? round_to_tf32(x) : x;
-}
-static int64_t operand(DType, int64_t x) { return x; }
-
 template <typename T>
 void LockstepRun::multiply(const MmaStep& s,
                            const Threads& threads,
@@ -88,17 +88,17 @@ void LockstepRun::multiply(const MmaStep& s,
   std::vector<T> a(static_cast<size_t>(row.m * row.k)), b(static_cast<size_t>(row.n * row.k));
   for (size_t i = 0; i < threads.size() && problem_.empty(); i += kWarpLanes) {
     each(row.a_fragment(), s.a, threads[i], [&](T x, int at) {
-      a[static_cast<size_t>(at)] = operand(row.a, x);
+      a[static_cast<size_t>(at)] = factor_of(row.a, x);
     });
     each(row.b_fragment(), s.b, threads[i], [&](T x, int at) {
-      b[static_cast<size_t>(at)] = operand(row.b, x);
+      b[static_cast<size_t>(at)] = factor_of(row.b, x);
     });
     each(row.sum_fragment(), s.sum, threads[i], [&](T& sum, int at) {
       const T* x = &a[static_cast<size_t>(at / row.n * row.k)];
       const T* y = &b[static_cast<size_t>(at % row.n * row.k)];
       T total = sum;
       for (int k = 0; k < row.k; ++k) total += x[k] * y[k];
-      sum = rounded(row, total);
+      sum = sum_of(row.sum, total);
     });
   }
 }

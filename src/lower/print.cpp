@@ -54,6 +54,18 @@ class Printer {
   }
   std::string text(const Commit&) const { return "commit"; }
   std::string text(const Wait& n) const { return "wait " + std::to_string(n.groups); }
+  std::string text(const GroupMma& n) const {
+    const auto matrix = [&](const ElementPlace& place, bool terms_first) {
+      return text(place) + (terms_first ? ".transposed" : "");
+    };
+    return "group_mma." + std::string(n.instruction->shape) + " " + text(n.sum) +
+           " += " + matrix(n.a, n.a_terms_first) + " * " + matrix(n.b, n.b_terms_first) + ", " +
+           std::to_string(n.columns) + " columns";
+  }
+  std::string text(const GroupCommit&) const { return "group_commit"; }
+  std::string text(const GroupWait& n) const { return "group_wait " + std::to_string(n.groups); }
+  std::string text(const GroupFence&) const { return "group_fence"; }
+  std::string text(const SharedFence&) const { return "shared_fence"; }
   const std::string& name(VarId var) const {
     return program_.var_names[static_cast<size_t>(var.value)];
   }

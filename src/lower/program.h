@@ -53,6 +53,23 @@
 //    elements, and not before a Barrier after it may the others; what is not waited for is never
 //    there. As an AsyncCopy may write at once, no other thread may read or write the elements
 //    between the last Barrier before it and that Wait.
+//
+// Warps 4 * g to 4 * g + 3 are group g. Statements of groups stand where all threads of the block
+// come by together, in blocks of whole groups.
+//  - GroupMma begins to add the product of two matrices in shared memory to sums in registers. The
+//    row of the instruction says which sums each lane holds (space/mma.h); there are `columns` of
+//    them. The matrices lie in lines of 32, 64 or 128 bytes, the last dimension of their buffers,
+//    of which there is a multiple of eight; runs of 16 bytes are exchanged as by swizzled()
+//    (space/matrix_lines.h). Either a line has terms of one row, and the place is one of the
+//    first terms of a line whose number is a multiple of eight; or a line has rows of one term,
+//    also one of 16 bytes, and the place is the first of such a line. Then rows beyond the line's
+//    are so many lines further on as the next to last dimension has.
+//  - GroupCommit makes one of all products that a group has begun since its last one. GroupWait
+//    lets each group wait until all of these but the last `groups` are done. Until then nobody may
+//    touch their sums, nor write to their matrices; more products may be added to the same sums.
+//  - GroupFence orders what a thread did with its registers before the products that are begun
+//    after. SharedFence orders what it wrote to shared memory before what products read there
+//    after the next Barrier: no Barrier alone does.
 #pragma once
 
 #include <concepts>
@@ -168,11 +185,29 @@ struct Wait {
   int groups = 0;  // groups that may be left
 };
 
+struct GroupMma {
+  const MmaInstruction* instruction;                  // a group's row of the table
+  ElementPlace sum, a, b;                             // kRegister, kShared, kShared
+  int columns = 8;                                    // a multiple of the row's that it takes
+  bool a_terms_first = false, b_terms_first = false;  // whether a line has rows of one term
+};
+struct GroupCommit {};
+struct GroupWait {
+  int groups = 0;  // commits that may be left
+};
+struct GroupFence {};
+struct SharedFence {};
+
+/// Statements of groups of warps.
+template <typename T>
+concept GroupStmt = std::same_as<T, GroupMma> || std::same_as<T, GroupCommit> ||
+    std::same_as<T, GroupWait> || std::same_as<T, GroupFence>;
+
 /// Statements of warps.
 template <typename T>
-concept WarpStmt =
-    std::same_as<T, Mma> || std::same_as<T, LoadMatrix> || std::same_as<T, LaneFold> ||
-    std::same_as<T, AsyncCopy> || std::same_as<T, Commit> || std::same_as<T, Wait>;
+concept WarpStmt = GroupStmt<T> || std::same_as<T, Mma> || std::same_as<T, LoadMatrix> ||
+    std::same_as<T, LaneFold> || std::same_as<T, AsyncCopy> || std::same_as<T, Commit> ||
+    std::same_as<T, Wait> || std::same_as<T, SharedFence>;
 
 /// Calls fn(place, whether it is written) with each place of a statement of warps.
 template <typename Node, typename Fn>
@@ -203,7 +238,12 @@ struct StmtNode {
                LaneFold,
                AsyncCopy,
                Commit,
-               Wait>
+               Wait,
+               GroupMma,
+               GroupCommit,
+               GroupWait,
+               GroupFence,
+               SharedFence>
       op;
 };
 

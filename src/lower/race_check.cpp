@@ -16,6 +16,12 @@ std::string RaceCheck::text(const Race& race) const {
     case Race::kBlocks:
       return "block " + a + " " + race.does + " and block " + b + " " + race.also_does +
              " it in one launch";
+    case Race::kProduct:
+      return "thread " + b + " writes it before a group has waited for the products that read it" +
+             " in block " + block;
+    case Race::kFence:
+      return "thread " + a + " writes it and the group of thread " + b +
+             " multiplies it with no fence of shared memory and barrier after in block " + block;
   }
   return "";
 }

@@ -14,11 +14,15 @@ struct Touch {
   uint32_t write_interval = 0, read_interval = 0;
   int32_t writer = 0, reader = 0;  // threads
   uint32_t write_block = 0, read_block = 0;
+  uint32_t write_fences = 0;  // fences of the writer before it wrote
+  uint32_t products = 0;      // products on their way that read the element
 };
 
 /// Accesses of two threads, or two blocks, to an element with nothing between that orders them.
+/// kCopy: `a` copies to the element. kProduct: a product on its way reads the element. kFence: a
+/// product reads what thread `a` wrote without a fence before the last barrier.
 struct Race {
-  enum Kind : uint8_t { kThreads, kCopy, kBlocks } kind;  // kCopy: `a` copies to the element
+  enum Kind : uint8_t { kThreads, kCopy, kBlocks, kProduct, kFence } kind;
   int32_t a, b;
   const char *does, *also_does;
 };
@@ -26,12 +30,21 @@ struct Race {
 /// Functions that are called for every element are inlined (bench/micro/interpret).
 class RaceCheck {
  public:
-  void begin_launch() { first_block_ = block_ + 1; }
+  void begin_launch(size_t threads) {
+    first_block_ = block_ + 1;
+    fences_.assign(threads, 0);
+    settled_fences_ = fences_;
+  }
   void begin_block() {
     ++block_;
     ++interval_;
   }
-  void barrier() { ++interval_; }
+  void barrier() {
+    ++interval_;
+    settled_fences_ = fences_;
+  }
+  /// Products after the next barrier see what the thread wrote to shared memory before.
+  void fence(int thread) { ++fences_[static_cast<size_t>(thread)]; }
 
   /// An asynchronous copy to an element of shared memory: it may write from now on until its thread
   /// has waited, and does so for other threads when that has.
@@ -43,6 +56,24 @@ class RaceCheck {
   void end_copy(Touch& touch) {
     touch.write_block = block_;
     touch.write_interval = interval_;
+    touch.write_fences = fences_[static_cast<size_t>(touch.writer)];
+  }
+
+  /// A product that `thread` begins reads an element of shared memory until its group has waited.
+  std::optional<Race> begin_product(Touch& touch, int thread) {
+    if (touch.write_block == kCopies) return during_copy(touch.writer, thread, "multiplies");
+    if (touch.write_interval == interval_)
+      return between(touch.writer, "writes", thread, "multiplies");
+    const bool in_block = touch.write_interval != 0 && touch.write_block == block_;
+    if (in_block && settled_fences_[static_cast<size_t>(touch.writer)] <= touch.write_fences)
+      return Race{Race::kFence, touch.writer, thread, "", ""};
+    ++touch.products;
+    return std::nullopt;
+  }
+  void end_product(Touch& touch, int thread) {
+    --touch.products;
+    touch.read_interval = interval_;
+    touch.reader = thread;
   }
 
   /// Returns the words for a race; threads are those of the block at hand.
@@ -69,6 +100,7 @@ class RaceCheck {
 
   [[gnu::always_inline]] std::optional<Race> write(Touch& touch, int thread, bool of_block) {
     if (touch.write_block == kCopies) return during_copy(touch.writer, thread, "writes");
+    if (touch.products > 0) return Race{Race::kProduct, thread, thread, "", ""};
     if (touch.write_interval == interval_ && touch.writer != thread) {
       return between(touch.writer, "writes", thread, "writes");
     }
@@ -84,6 +116,7 @@ class RaceCheck {
     touch.write_interval = interval_;
     touch.writer = thread;
     touch.write_block = block_;
+    touch.write_fences = fences_[static_cast<size_t>(thread)];
     return std::nullopt;
   }
 
@@ -106,6 +139,8 @@ class RaceCheck {
     return {Race::kBlocks, number(other & ~kOthersToo), number(block_), does, also_does};
   }
 
+  // Fences of each thread, and those before the last barrier.
+  std::vector<uint32_t> fences_, settled_fences_;
   uint32_t interval_ = 0;
   uint32_t block_ = 0;  // counts on over launches
   uint32_t first_block_ = 1;

@@ -172,7 +172,12 @@ class Verifier {
     const std::string_view what = statement_name(n);
     if (!in_threads_) return Error(what, " stands in no thread loop");
     if (lanes_ > 0) return Error(what, " stands in a vector loop");
-    if constexpr (!std::same_as<Node, AsyncCopy>) {
+    if constexpr (GroupStmt<Node>) {
+      if (divided_ > 0) return Error(what, " stands where not all threads come by");
+      if (threads_ % kGroupThreads != 0)
+        return Error(what, " stands in a block of ", threads_, " threads, which are no groups");
+    }
+    if constexpr (!std::same_as<Node, AsyncCopy> && !std::same_as<Node, SharedFence>) {
       if (divided_warps_ > 0) return Error(what, " stands where not all threads of a warp come by");
       if (threads_ % kWarpLanes != 0)
         return Error(what, " stands in a block of ", threads_, " threads, which are no warps");

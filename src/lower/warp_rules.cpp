@@ -4,6 +4,7 @@
 #include <array>
 
 #include "lower/rewrite.h"
+#include "space/matrix_lines.h"
 
 namespace pruner {
 namespace {
@@ -62,6 +63,25 @@ Result<Unit> in_registers(const Program& program,
   return aligned(program, place, 4 / dtype_bytes(dtype), lets);
 }
 
+// A matrix in the lines that a group reads.
+Result<Unit> in_lines(const Program& program,
+                      const ElementPlace& place,
+                      DType dtype,
+                      bool terms_first,
+                      std::span<const Expr> lets) {
+  TRY(in_scope(program, place, Scope::kShared, dtype));
+  const Buffer& buffer = program[place.buffer];
+  const int64_t bytes = dtype_bytes(dtype), width = buffer.shape.back();
+  const int64_t lines = buffer.shape.size() < 2 ? 0 : buffer.shape[buffer.shape.size() - 2];
+  if (!is_group_line(width * bytes, terms_first))
+    return Error(buffer.name, " has lines of ", width * bytes, " bytes");
+  if (lines == 0 || lines % kSwizzleLines != 0)
+    return Error(buffer.name, " has ", lines, " lines, no multiple of eight");
+  if (!terms_first) return aligned(program, place, kSwizzleBytes / bytes, lets);
+  if (bytes != 2) return Error("a group's mma reads rows of ", dtype_name(dtype), " in a line");
+  return aligned(program, place, kSwizzleLines * width, lets);
+}
+
 }  // namespace
 
 ThreadSpread spread_of_threads(const Program& program,
@@ -108,6 +128,11 @@ std::string_view statement_name(const LaneFold&) { return "a fold over lanes"; }
 std::string_view statement_name(const AsyncCopy&) { return "an asynchronous copy"; }
 std::string_view statement_name(const Commit&) { return "a commit"; }
 std::string_view statement_name(const Wait&) { return "a wait"; }
+std::string_view statement_name(const GroupMma&) { return "a group's mma"; }
+std::string_view statement_name(const GroupCommit&) { return "a group's commit"; }
+std::string_view statement_name(const GroupWait&) { return "a group's wait"; }
+std::string_view statement_name(const GroupFence&) { return "a group's fence"; }
+std::string_view statement_name(const SharedFence&) { return "a fence of shared memory"; }
 
 Result<Unit> check_warp_stmt(const Program& program, const Mma& n, std::span<const Expr> lets) {
   if (n.instruction == nullptr) return Error("an mma has no instruction");
@@ -158,12 +183,29 @@ Result<Unit> check_warp_stmt(const Program& program,
   return aligned(program, n.to, n.elements, lets);
 }
 
-Result<Unit> check_warp_stmt(const Program&, const Commit&, std::span<const Expr>) {
+Result<Unit> check_warp_stmt(const Program&, const Wait& n, std::span<const Expr>) {
+  if (n.groups < 0) return Error("a wait for ", n.groups, " groups to be left");
   return Unit{};
 }
 
-Result<Unit> check_warp_stmt(const Program&, const Wait& n, std::span<const Expr>) {
-  if (n.groups < 0) return Error("a wait for ", n.groups, " groups to be left");
+Result<Unit> check_warp_stmt(const Program& program,
+                             const GroupMma& n,
+                             std::span<const Expr> lets) {
+  if (n.instruction == nullptr || !n.instruction->of_group())
+    return Error("a group's mma has no instruction of a group");
+  const MmaInstruction& row = *n.instruction;
+  if (n.columns % row.n != 0 || !row.takes(n.columns / row.n))
+    return Error("a group's mma of ", row.shape, " has ", n.columns, " columns");
+  const int64_t sums = row.sum_fragment().elements() * int64_t{n.columns / row.n};
+  TRY(in_registers(program, n.sum, row.sum, sums, lets));
+  TRY(in_lines(program, n.a, row.a, n.a_terms_first, lets));
+  return in_lines(program, n.b, row.b, n.b_terms_first, lets);
+}
+
+Result<Unit> check_warp_stmt(const Program&, const GroupWait& n, std::span<const Expr>) {
+  constexpr int kMost = 7;  // limit of the instruction
+  if (n.groups < 0 || n.groups > kMost)
+    return Error("a group's wait for ", n.groups, " commits to be left");
   return Unit{};
 }
 

@@ -26,6 +26,11 @@ std::string_view statement_name(const LaneFold&);
 std::string_view statement_name(const AsyncCopy&);
 std::string_view statement_name(const Commit&);
 std::string_view statement_name(const Wait&);
+std::string_view statement_name(const GroupMma&);
+std::string_view statement_name(const GroupCommit&);
+std::string_view statement_name(const GroupWait&);
+std::string_view statement_name(const GroupFence&);
+std::string_view statement_name(const SharedFence&);
 
 /// Whether a program has statements of warps, for which only CUDA C has words.
 bool has_warp_statements(const Program& program);
@@ -39,7 +44,17 @@ Result<Unit> check_warp_stmt(const Program& program, const LaneFold& n, std::spa
 Result<Unit> check_warp_stmt(const Program& program,
                              const AsyncCopy& n,
                              std::span<const Expr> lets);
-Result<Unit> check_warp_stmt(const Program& program, const Commit& n, std::span<const Expr> lets);
 Result<Unit> check_warp_stmt(const Program& program, const Wait& n, std::span<const Expr> lets);
+Result<Unit> check_warp_stmt(const Program& program, const GroupMma& n, std::span<const Expr> lets);
+Result<Unit> check_warp_stmt(const Program& program,
+                             const GroupWait& n,
+                             std::span<const Expr> lets);
+/// Statements with nothing to check but where they stand.
+template <typename Node>
+requires std::same_as<Node, Commit> || std::same_as<Node, GroupCommit> ||
+    std::same_as<Node, GroupFence> || std::same_as<Node, SharedFence>
+        Result<Unit> check_warp_stmt(const Program&, const Node&, std::span<const Expr>) {
+  return Unit{};
+}
 
 }  // namespace pruner

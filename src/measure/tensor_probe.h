@@ -1,4 +1,4 @@
-// Probes what tensor cores do in a clock: kernels of mma.sync alone, timed by a multiprocessor's
+// Probes what tensor cores do in a clock: kernels of products alone, timed by a multiprocessor's
 // own clock. What the device's clock is, and whether it changes, does not count.
 #pragma once
 

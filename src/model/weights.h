@@ -28,14 +28,17 @@ using Tensors = std::map<std::string, WeightTensor, std::less<>>;
 /// `kFeatureVersion` is the version of the numbers in ProgramFeatures. Published weights, and
 /// weights in kOlderFeatures, get columns of zeros for missing features; other weights are refused.
 /// A file whose last columns are zeros has the oldest version with the other columns.
-inline constexpr int kFeatureVersion = 3;
+inline constexpr int kFeatureVersion = 4;
 
 struct OlderFeatures {
   int version, columns;  // feature version, columns of a statement row
 };
-/// Version 1 has no features of units; version 2 has no features of a GPU's units.
-inline constexpr OlderFeatures kOlderFeatures[] = {{1, kPublishedRowFeatures},
-                                                   {2, kPublishedRowFeatures + kUnitFeatures}};
+/// Version 1 has no features of units, version 2 none of a GPU's units, version 3 none of groups of
+/// warps.
+inline constexpr OlderFeatures kOlderFeatures[] = {
+    {1, kPublishedRowFeatures},
+    {2, kPublishedRowFeatures + kUnitFeatures},
+    {3, kPublishedRowFeatures + kUnitFeatures + kWarpFeatures}};
 
 struct ModelWeights {
   const Architecture* architecture = nullptr;  // null until the weights are read or made

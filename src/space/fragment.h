@@ -9,6 +9,8 @@ namespace pruner {
 inline constexpr int kWarpLanes = 32;
 /// Lanes along the rows and along the columns of a matrix of sums.
 inline constexpr int kRowLanes = 8, kColumnLanes = 4;
+/// Warps of a group, which begins at a multiple of as many, and their threads.
+inline constexpr int kGroupWarps = 4, kGroupThreads = kGroupWarps * kWarpLanes;
 
 /// A matrix that the lanes of a warp hold together, each in registers of 32 bits that have `run`
 /// elements of a row side by side. Four lanes share a row of 4 * run columns; the other registers

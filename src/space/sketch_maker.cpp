@@ -115,7 +115,7 @@ int64_t instruction_extent(const LoopStructure& structure,
                                      stage.axes.end(),
                                      [](const Iterator& a) { return a.extent > 1; });
     if (inner > 1) return 1;
-    const int64_t lanes = inner == 0 ? kColumnLanes : kRowLanes;
+    const int64_t lanes = inner == 0 ? kColumnLanes : kRowLanes * structure.warps;
     return at == Iterations::kFragmentLanes ? lanes : extent / lanes;
   }
   if (at != Iterations::kShape) return 1;
@@ -195,7 +195,7 @@ Factor SketchMaker::factor(const StagePlan& plan,
     if (inner.axes == level.axes)
       unit *= instruction_extent(*plan.structure, stage, tiles.axis, inner.iterations);
   const TiledAxis axis{
-      ceil_div(extent, unit), lanes, tiles.vector, dtype_bytes(stage.dtype), &target_};
+      ceil_div(extent, unit), lanes, tiles.vector, dtype_bytes(stage.dtype), &target_, unit};
   const bool per_axis = group >= 0;
   std::string name = stage.name + ".";
   if (per_axis) name += iterator_of(stage, tiles.axis).name + ".";

@@ -35,7 +35,7 @@ enum class Bind : uint8_t {
   kBlocks,          // the blocks of a GPU's grid
   kVirtualThreads,  // tiles that a thread computes in turns, strided over the block
   kThreads,
-  kWarps,        // groups of threads that issue one instruction together
+  kWarps,        // warps, or groups of four, that issue one instruction together
   kSerial,       // a loop
   kUnrolled,     // copies in registers
   kVector,       // lanes
@@ -66,6 +66,7 @@ struct TiledAxis {
   bool vector = false;
   int64_t element_bytes = 4;
   const Target* target = nullptr;
+  int64_t of_instruction = 1;  // elements of an instruction's tile along the axis
 };
 
 /// One level of a structure: how some axes of a stage are split at one depth of its loops.
@@ -106,6 +107,7 @@ struct LoopStructure {
   bool overlaps = false;
   /// Extents of its instruction's tile along the last spatial axes and, last, the last reduce axis.
   std::span<const int64_t> instruction = {};
+  int warps = 1;  // warps that run the instruction together: the four of a group, or one
   /// Rows and steps that an instruction on tiles takes at most, and the vector registers that one
   /// tile of sums is in; 0: tiles have registers of their own.
   int tile_rows = 1, tile_steps = 1, tile_vectors = 0;
@@ -124,6 +126,8 @@ struct LoopStructure {
       if (level.iterations == Iterations::kFragment) return true;
     return false;
   }
+  /// Whether groups of warps compute it by instructions that read shared memory.
+  constexpr bool is_of_groups() const { return warps > 1; }
   /// The first level whose loops are unrolled or are lanes: what is inside stands in registers.
   constexpr int registers() const {
     int level = 0;

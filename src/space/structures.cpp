@@ -5,6 +5,7 @@
 
 #include "space/dot.h"
 #include "space/gpu/attention.h"
+#include "space/mma.h"
 #include "space/sketch_rule.h"
 
 namespace pruner {
@@ -16,6 +17,8 @@ constexpr int64_t kMaxPointwiseVectors = 4;
 constexpr int64_t kMaxTileRegisters = 6;  // tiles of sums; each operand takes one of the 8
 constexpr int64_t kMostInStep = 16;
 constexpr int64_t kMostFragments = 16;  // fragments of a warp along an axis
+constexpr int64_t kMostGroupRows = 4;   // tiles of 64 rows of a group
+constexpr int64_t kColumnsOfGroup = 8;  // columns of a group's instruction, of which it takes many
 constexpr int64_t kMaxInner = 64;       // innermost tile of an axis, or elements of a run (Ansor's)
 constexpr int64_t kMaxOuter = 1024;  // tile around the innermost; registers and shared memory bind
 
@@ -72,6 +75,16 @@ Choices fragments(const TiledAxis& a) { return tile_choices(a.extent, kMostFragm
 Choices instructions(const TiledAxis& a) {
   return powers_of_two(1, std::min<int64_t>(a.extent, 8));
 }
+
+// A group's instruction has the rows of one tile, and all of the group's columns.
+constexpr bool goes_along_rows(const TiledAxis& a) { return a.of_instruction > kColumnsOfGroup; }
+Choices groups(const TiledAxis& a) { return powers_of_two(1, std::min<int64_t>(a.extent, 4)); }
+Choices group_fragments(const TiledAxis& a) {
+  return tile_choices(a.extent,
+                      goes_along_rows(a) ? kMostGroupRows : MmaInstruction::kMostGroupFragments);
+}
+// 128 bytes of terms, which are the longest line that an instruction reads.
+Choices group_steps(const TiledAxis& a) { return powers_of_two(1, std::min<int64_t>(a.extent, 4)); }
 
 using enum Axes;
 using enum Iterations;
@@ -163,6 +176,16 @@ constexpr Level kWarpLevels[] = {
     {kSpace, Bind::kSerial, kDecided, kTiles, "fragments", nullptr, fragments},
     {kReduction, Bind::kSerial, kShape},
     {kSpace, Bind::kSerial, kFragment}};
+// The same levels for groups of four warps.
+constexpr Level kGroupLevels[] = {
+    {kSpace, Bind::kBlocks},
+    {kSpace, Bind::kWarps, kDecided, kTiles, "groups", nullptr, groups},
+    {kSpace, Bind::kThreads, kFragmentLanes},
+    {kReduction, Bind::kSerial},
+    {kReduction, Bind::kSerial, kDecided, kTiles, "steps", nullptr, group_steps},
+    {kSpace, Bind::kSerial, kDecided, kTiles, "fragments", nullptr, group_fragments},
+    {kReduction, Bind::kSerial, kShape},
+    {kSpace, Bind::kSerial, kFragment}};
 // A thread's scores of a chunk of keys, and its sums over them.
 constexpr Level kAttentionPartLevels[] = {{kSpace, Bind::kSerial},
                                           {kReduction, Bind::kSerial},
@@ -202,9 +225,12 @@ constexpr int32_t kEpilogue[] = {0, 1};
 // Stages of a pipeline of copies; a device without them fetches one chunk ahead. Ten are CUTLASS's
 // for its smallest tile, whose chunks are 8 KiB.
 constexpr int32_t kPipeline[] = {2, 3, 4, 5, 6, 8, 10};
+// A chunk is copied while one is multiplied and another may still be read.
+constexpr int32_t kGroupPipeline[] = {3, 4, 5, 6, 8, 10};
 // Rows, columns and terms of the shapes of mma.h.
 constexpr int64_t kM16N8K8[] = {16, 8, 8}, kM16N8K16[] = {16, 8, 16}, kM16N8K32[] = {16, 8, 32},
-                  kM8N8K16[] = {8, 8, 16};
+                  kM8N8K16[] = {8, 8, 16}, kM64N8K16[] = {64, 8, 16}, kM64N8K8[] = {64, 8, 8},
+                  kM64N8K32[] = {64, 8, 32};
 
 // A structure with a level more inside: the terms of a sum that one instruction adds.
 constexpr LoopStructure of_terms(LoopStructure structure,
@@ -352,6 +378,18 @@ constexpr LoopStructure kWarpTile8 = of_warps("m16n8k8-tile", kM16N8K8);
 constexpr LoopStructure kWarpTile32 = of_warps("m16n8k32-tile", kM16N8K32);
 constexpr LoopStructure kSmallWarpTile = of_warps("m8n8k16-tile", kM8N8K16);
 
+// The same of groups, which read the chunks in shared memory.
+constexpr LoopStructure of_groups(const char* name, std::span<const int64_t> shape) {
+  LoopStructure structure = of_warps(name, shape);
+  structure.levels = kGroupLevels;
+  structure.buffers = kGroupPipeline;
+  structure.warps = kGroupWarps;
+  return structure;
+}
+constexpr LoopStructure kGroupTile16 = of_groups("m64n8k16-tile", kM64N8K16);
+constexpr LoopStructure kGroupTile8 = of_groups("m64n8k8-tile", kM64N8K8);
+constexpr LoopStructure kGroupTile32 = of_groups("m64n8k32-tile", kM64N8K32);
+
 // Keys and values of a chunk are copied ahead together; more than a few chunks leave no room.
 constexpr int32_t kAttentionPipeline[] = {2, 3, 4};
 constexpr LoopStructure kAttentionTile = {.name = "attention-tile",
@@ -399,7 +437,10 @@ static constexpr StructureRule kRules[] = {
     {&kWarpTile16, has_mma<kM16N8K16>},
     {&kWarpTile8, has_mma<kM16N8K8>, lacks_mma<kM16N8K16>},
     {&kWarpTile32, has_mma<kM16N8K32>},
-    {&kSmallWarpTile, has_mma<kM8N8K16>, lacks_mma<kM16N8K32>}};
+    {&kSmallWarpTile, has_mma<kM8N8K16>, lacks_mma<kM16N8K32>},
+    {&kGroupTile16, has_mma<kM64N8K16>},
+    {&kGroupTile8, has_mma<kM64N8K8>},
+    {&kGroupTile32, has_mma<kM64N8K32>}};
 const std::span<const StructureRule> kStructureRules = kRules;
 
 std::string print(const LoopStructure& structure) {

@@ -213,7 +213,7 @@ Result<Unit> read_tensor_rates(const Json& rates, Gpu& gpu) {
   for (const TensorRateRow& row : kTensorRates) {
     if (!rates.contains(row.name)) continue;
     TRY_ASSIGN(const double rate, read_rate(rates.at(row.name), row.name, kMostTensorRate));
-    if (rate > 0 && compute_capability(gpu) < row.oldest)
+    if (rate > 0 && !row.is_on(compute_capability(gpu)))
       return Error(row.name,
                    " is ",
                    rate,
@@ -221,7 +221,7 @@ Result<Unit> read_tensor_rates(const Json& rates, Gpu& gpu) {
                    gpu.arch.empty() ? "a device without an arch" : gpu.arch,
                    " lacks it: sm_",
                    row.oldest,
-                   " is the first that has it");
+                   row.newest == row.oldest ? " alone has it" : " is the first that has it");
     gpu.tensor_rates.*row.rate = rate;
   }
   return Unit{};
@@ -384,7 +384,7 @@ Json target_to_json(const Target& target) {
   write_fields(target.gpu, kGpuFields, json);
   write_fields(target.gpu.psa, kAbstractionFields, json["psa"]);
   for (const TensorRateRow& row : kTensorRates) {
-    if (compute_capability(target.gpu) >= row.oldest)
+    if (row.is_on(compute_capability(target.gpu)))
       json["tensor_rates"][row.name] = target.gpu.tensor_rates.*row.rate;
   }
   return json;

@@ -18,7 +18,8 @@ struct GpuArchRow {
   int64_t shared_kib_per_sm;
   int partitions_per_sm, fp32_lanes_per_sm;
   int64_t most_shared_kib_per_block;  // with opt-in
-  TensorRates tensor_rates = {};      // dense, of mma.sync: of sm_90 64 % of what wgmma reaches
+  // Dense. On sm_90, mma.sync reaches 64 % of what wgmma does.
+  TensorRates tensor_rates = {};
 };
 
 inline constexpr GpuArchRow kGpuArchs[] = {
@@ -37,12 +38,23 @@ inline constexpr GpuArchRow kGpuArchs[] = {
     {"sm_86", 1536, 16, 65536, 65536, 100, 4, 128, 99, {1024, 1024, 1024, 512, 2048}},
     {"sm_87", 1536, 16, 65536, 65536, 164, 4, 128, 163, {2048, 2048, 2048, 1024, 4096}},
     {"sm_89", 1536, 24, 65536, 65536, 100, 4, 128, 99, {1024, 1024, 1024, 512, 2048}},
-    {"sm_90", 2048, 32, 65536, 65536, 228, 4, 128, 227, {2620, 2620, 2620, 1310, 5240}},
+    {"sm_90",
+     2048,
+     32,
+     65536,
+     65536,
+     228,
+     4,
+     128,
+     227,
+     {2620, 2620, 2620, 1310, 5240, 4096, 4096, 4096, 2048, 8192}},
     {"sm_100", 2048, 32, 65536, 65536, 228, 4, 128, 227},
     {"sm_120", 1536, 24, 65536, 65536, 100, 4, 128, 99, {1024, 1024, 1024, 512, 2048}},
 };
 
+/// "sm_90a" is sm_90 with the instructions that no later architecture has.
 constexpr const GpuArchRow* find_gpu_arch(std::string_view name) {
+  if (name.ends_with("a")) name.remove_suffix(1);
   for (const GpuArchRow& row : kGpuArchs) {
     if (row.name == name) return &row;
   }

@@ -116,9 +116,11 @@ struct GpuModel {
   // Registers: beside accumulators a limit too, of which NVRTC rejected 0 of 2,204 candidates; the
   // fit on records gave 28, and 32 keeps better ones (docs/inside/analysis.md, The parameters).
   int64_t registers_beside_accumulators = 32;  // addresses, operands (judged, 05cd9bd; records)
-  double exchange_cycles = 30;      // an exchange with another lane, and its sum (judged)
-  double warp_registers = 18;       // a warp's registers beside sums, fragments and copies (cubins)
-  double attention_registers = 46;  // beside attention's sums, scores and weights (cubins)
+  double exchange_cycles = 30;  // an exchange with another lane, and its sum (judged)
+  double warp_registers = 18;   // a warp's registers beside sums, fragments and copies (cubins)
+  double group_tile_registers = 30;  // a group's registers beside sums and copies (cubins)
+  int64_t group_registers = 28;      // descriptors and addresses of a group, beside these (cubins)
+  double attention_registers = 46;   // beside attention's sums, scores and weights (cubins)
   double copy_registers = 2, odd_copy_registers = 9;  // registers per copy of an operand (cubins)
   double copies_apart = 16;                           // an operand's copies with registers (cubins)
   double registers_per_accumulator = 1.15;            // a little more than one each (fitted)

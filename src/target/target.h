@@ -41,6 +41,8 @@ struct DeviceAbstraction {
 struct TensorRates {
   double f16_f32 = 0, f16_f16 = 0;    // operands and sums
   double bf16 = 0, tf32 = 0, s8 = 0;  // with sums of float32 and int32
+  // Rates of instructions that four warps run together (PTX: wgmma).
+  double wgmma_f16_f32 = 0, wgmma_f16_f16 = 0, wgmma_bf16 = 0, wgmma_tf32 = 0, wgmma_s8 = 0;
 };
 
 /// Gpu holds the limits that a GPU's kernels must keep to, and the GPU's rates. The defaults are

@@ -143,8 +143,8 @@ TEST(NestStatements, CountTheProductsOfWarps) {
         EXPECT_EQ(s.unit.sum_bits, 8 * dtype_bytes(mma.sum));
         const Bindings bound = bindings_of(program.loops_of(s));
         EXPECT_EQ(s.unit.warps * 32, bound.threads());
-        EXPECT_FLOAT_EQ(s.unit.instructions * s.unit.warps * bound.blocks() *
-                            static_cast<float>(mma.m * mma.n * mma.k),
+        EXPECT_FLOAT_EQ(s.unit.instructions * s.unit.warps / static_cast<float>(mma.warps) *
+                            bound.blocks() * static_cast<float>(mma.m * mma.n * mma.k),
                         s.iterations);
         // The bytes that a block's warps read of a chunk are those that a stage holds. Attention's
         // queries are no part of a chunk.
@@ -167,13 +167,17 @@ TEST(NestStatements, CountTheProductsOfWarps) {
         EXPECT_EQ(std::count(unit, unit + kUnits, 0.0f), kUnits);
         EXPECT_EQ(unit[kUnits + 2], s.unit.useful);
         const float* warp = unit + kUnitFeatures;
-        EXPECT_EQ(std::count(warp, warp + kMmaShapes, 0.0f), kMmaShapes - 1);
-        EXPECT_EQ(warp[shape_number(mma)], 1);
-        EXPECT_FLOAT_EQ(warp[kMmaShapes], std::log2(static_cast<float>(s.unit.stages) + 1));
-        EXPECT_FLOAT_EQ(warp[kMmaShapes + 3], std::log2(s.unit.stage_bytes + 1));
+        const float* group = warp + kWarpFeatures;
+        EXPECT_EQ(std::count(warp, warp + kWarpShapes, 0.0f) +
+                      std::count(group, group + kGroupFeatures, 0.0f),
+                  kMmaShapes - 1);
+        const int shape = shape_number(mma);
+        EXPECT_EQ(shape < kWarpShapes ? warp[shape] : group[shape - kWarpShapes], 1);
+        EXPECT_FLOAT_EQ(warp[kWarpShapes], std::log2(static_cast<float>(s.unit.stages) + 1));
+        EXPECT_FLOAT_EQ(warp[kWarpShapes + 3], std::log2(s.unit.stage_bytes + 1));
         const float* none = compat.rows.data() + at * kRowFeatures + kPublishedRowFeatures;
-        EXPECT_EQ(std::count(none, none + kUnitFeatures + kWarpFeatures, 0.0f),
-                  kUnitFeatures + kWarpFeatures);
+        constexpr int kOfUnits = kUnitFeatures + kWarpFeatures + kGroupFeatures;
+        EXPECT_EQ(std::count(none, none + kOfUnits, 0.0f), kOfUnits);
       }
       EXPECT_EQ(of_warps, space[candidate.sketch].tables->attention ? 2 : 1);
     }

@@ -74,6 +74,8 @@ double fmin(double, double) noexcept;
 double fmax(double, double) noexcept;
 double fmod(double, double) noexcept;
 int abs(int) noexcept;
+void* malloc(decltype(sizeof 0)) noexcept;
+void free(void*) noexcept;
 }
 
 #define threadIdx (fake_thread.threadIdx)
@@ -138,7 +140,7 @@ static inline unsigned short fake_float_to_half(float x) {
 #endif
 
 // Shared memory is addressed by 32 bits: from here on.
-static __attribute__((aligned(16))) char fake_dynamic_shared[fakes::kMostSharedBytes];
+static __attribute__((aligned(1024))) char fake_dynamic_shared[fakes::kMostSharedBytes];
 static inline unsigned long long __cvta_generic_to_shared(const void* place) {
   return static_cast<unsigned long long>(static_cast<const char*>(place) - fake_dynamic_shared);
 }
@@ -165,6 +167,7 @@ struct Input {
   explicit Input(float x) : bits(fake_bits<unsigned>(x)) {}
   explicit Input(unsigned x) : bits(x) {}
   explicit Input(int x) : bits(static_cast<unsigned>(x)) {}
+  explicit Input(unsigned long long x) : bits(x) {}
   explicit Input(const void* x) : bits(reinterpret_cast<unsigned long long>(x)) {}
 };
 template <typename... T>
@@ -296,6 +299,120 @@ template <int kGroups, typename Out, typename In>
 static inline void wait_for_copies(const Out&, const In&) {
   fake_thread.wait(kGroups);
 }
+// -- Products of groups of four warps (wgmma). They are computed when their thread waits for them,
+// from what is in shared memory then.
+
+struct Product {
+  void (*add)(const Product&);  // null: ends what one commit made a group of
+  Product* next;
+  unsigned long long a, b;  // matrix descriptors
+  void* sums[128];          // registers
+};
+static Product *first_product[1024], *last_product[1024];  // queues, one a thread
+
+static inline Product* new_product() {
+  auto* const product = static_cast<Product*>(malloc(sizeof(Product)));
+  product->add = nullptr;
+  product->next = nullptr;
+  Product*& last = last_product[threadIdx.x];
+  (last == nullptr ? first_product[threadIdx.x] : last->next) = product;
+  last = product;
+  return product;
+}
+
+// Returns an element of a matrix that a descriptor (PTX: matrix descriptor) describes. The hardware
+// exchanges bits of the address itself.
+template <typename T, bool kTransposed>
+static inline double element_of(unsigned long long descriptor, int row, int term) {
+  constexpr int kBytes = 4 / T::kRun;
+  const unsigned leading = (descriptor >> 16 & 0x3fff) << 4, stride = (descriptor >> 32 & 0x3fff)
+                                                                      << 4;
+  const auto mode = static_cast<unsigned>(descriptor >> 62);
+  const unsigned width = mode == 0 ? 16 : 256u >> mode;  // 1: 128 bytes, 2: 64, 3: 32
+  unsigned address = static_cast<unsigned>(descriptor & 0x3fff) << 4;
+  if (mode == 0) {
+    if (!kTransposed) return __builtin_nan("");  // nobody has such terms
+    address += row / 8 * stride + term / 8 * leading + term % 8 * width + row % 8 * kBytes;
+  } else if (kTransposed) {
+    const unsigned columns = width / kBytes;
+    address +=
+        row / columns * leading + term / 8 * stride + term % 8 * width + row % columns * kBytes;
+  } else {
+    address += row / 8 * stride + row % 8 * width + term * kBytes;
+  }
+  address ^= (address >> 7 & (width / 16 - 1)) << 4;
+  unsigned word = 0;
+  __builtin_memcpy(&word, fake_dynamic_shared + address, kBytes);
+  return T::get(word, 0);
+}
+
+template <int kN,
+          int kK,
+          typename Sum,
+          typename A,
+          typename B,
+          bool kTransposedA,
+          bool kTransposedB>
+static inline void add_product(const Product& product) {
+  constexpr pruner::Fragment sum{16, kN, 2};
+  const int first_row = static_cast<int>(threadIdx.x / pruner::kWarpLanes % 4) * 16;
+  for (int word = 0; word < sum.elements() / Sum::kRun; ++word) {
+    unsigned made = 0, old;
+    __builtin_memcpy(&old, product.sums[word], sizeof old);
+    for (int i = 0; i < Sum::kRun; ++i) {
+      const int v = word * Sum::kRun + i;
+      double total = Sum::get(old, i);
+      for (int k = 0; k < kK; ++k)
+        total += element_of<A, kTransposedA>(product.a, first_row + sum.row(lane(), v), k) *
+                 element_of<B, kTransposedB>(product.b, sum.col(lane(), v), k);
+      made |= Sum::set(total) << (i * 32 / Sum::kRun);
+    }
+    __builtin_memcpy(product.sums[word], &made, sizeof made);
+  }
+}
+
+template <int kN,
+          int kK,
+          typename Sum,
+          typename A,
+          typename B,
+          bool kTransposedA,
+          bool kTransposedB,
+          typename Out,
+          typename In>
+static inline void group_mma(const Out& out, const In& in) {
+  static_assert(Out::kCount == pruner::Fragment{16, kN, 2}.elements() / Sum::kRun);
+  static_assert(In::kCount == 2);
+  fake_thread.meet(__LINE__);
+  Product* const product = new_product();
+  product->add = add_product<kN, kK, Sum, A, B, kTransposedA, kTransposedB>;
+  product->a = in.items[0].bits;
+  product->b = in.items[1].bits;
+  for (int i = 0; i < Out::kCount; ++i) product->sums[i] = out.items[i].place;
+}
+template <typename Out, typename In>
+static inline void commit_products(const Out&, const In&) {
+  fake_thread.meet(__LINE__);
+  new_product();
+}
+template <int kCommits, typename Out, typename In>
+static inline void wait_for_products(const Out&, const In&) {
+  fake_thread.meet(__LINE__);
+  Product*& first = first_product[threadIdx.x];
+  int left = 0;
+  for (const Product* p = first; p != nullptr; p = p->next) left += p->add == nullptr;
+  while (left > kCommits) {
+    Product* const product = first;
+    product->add == nullptr ? (void)--left : product->add(*product);
+    first = product->next;
+    if (first == nullptr) last_product[threadIdx.x] = nullptr;
+    free(product);
+  }
+}
+// What compilers and memory are told to keep in order, they do.
+template <typename Out, typename In>
+static inline void keep_order(const Out&, const In&) {}
+
 template <typename Out, typename In>
 static inline void to_tf32(const Out& out, const In& in) {
   out.items[0].write((static_cast<unsigned>(in.items[0].bits) + 0x1000) >> 13 << 13);

@@ -81,7 +81,8 @@ std::string as_cpp(const std::string& source, const std::vector<Kernel>& kernels
   replace_all(text,
               R"(asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x)))",
               "bits = fake_float_to_half(x)");
-  static const std::regex kDynamic(R"(extern __shared__ __align__\(16\) unsigned char (\w+)\[\];)");
+  static const std::regex kDynamic(
+      R"(extern __shared__ __align__\(\d+\) unsigned char (\w+)\[\];)");
   text = std::regex_replace(
       text, kDynamic, "unsigned char* const $1 = (unsigned char*)fake_dynamic_shared;");
   return with_emulated_ptx(text);
@@ -205,10 +206,11 @@ bool read_arch(const std::string& option, int& arch, bool& virtual_arch) {
 
 int compile(Program& program, const std::vector<std::string>& options) {
   int arch = 52;
-  bool virtual_arch = false;
+  bool virtual_arch = false, of_one_arch = false;
   for (const std::string& option : options) {
     const bool is_arch =
         option.rfind("--gpu-architecture=", 0) == 0 || option.rfind("-arch=", 0) == 0;
+    of_one_arch |= is_arch && option.back() == 'a';
     if (is_arch && read_arch(option, arch, virtual_arch)) continue;
     if (is_arch || option.rfind('-', 0) != 0) {
       program.log = "nvrtc: error: invalid value for --gpu-architecture (-arch)\n";
@@ -218,6 +220,9 @@ int compile(Program& program, const std::vector<std::string>& options) {
   const std::vector<Kernel> kernels = kernels_of(program.source);
   const std::string text = as_cpp(program.source, kernels);
   program.log = not_emulated(text);
+  if (program.source.find("wgmma") != std::string::npos && !of_one_arch)
+    program.log += "ptxas error: Instruction 'wgmma.mma_async' not supported on .target 'sm_" +
+                   std::to_string(arch) + "'\n";
   if (kernels.empty()) program.log += "kernel.cu: error: no kernel in it\n";
   if (!program.log.empty()) return kCompilation;
   const std::string object = compile_object(text, program.log);

@@ -61,6 +61,28 @@ bool in_order(const std::string& text, int outputs) {
   return true;
 }
 
+// The last operands of a group's instruction on 16-bit elements: neither is negated, each may be
+// transposed. Others are not transposed, and bytes not negated.
+std::string transposes(const std::string& options) {
+  if (options.size() < std::string(", 1, 1, 0, 0").size()) return "false, false";
+  return std::string(options[8] == '1' ? "true" : "false") +
+         (options[11] == '1' ? ", true" : ", false");
+}
+
+// Whether there is such an instruction (PTX: wgmma.mma_async).
+bool is_group_mma(const std::smatch& m) {
+  const int n = std::stoi(m[1]), k = std::stoi(m[2]);
+  const std::string sum = m[3], a = m[4], b = m[5], options = m[6];
+  const bool bytes = (a == "s8" || a == "u8") && (b == "s8" || b == "u8");
+  if (n % 8 != 0 || n < 8 || n > 256 || (bytes && n > 32 && n % 16 != 0)) return false;
+  static const std::regex kTwo("^, 1, 1$"), kFour("^, 1, 1, [01], [01]$");
+  if (bytes) return k == 32 && sum == "s32" && options.empty();
+  if (a != b) return false;
+  if (a == "tf32") return k == 8 && sum == "f32" && std::regex_match(options, kTwo);
+  const bool half = a == "f16" && (sum == "f16" || sum == "f32");
+  return k == 16 && (half || (a == "bf16" && sum == "f32")) && std::regex_match(options, kFour);
+}
+
 // The function of the prelude and its template arguments; nothing: it has none.
 std::string function_of(const std::string& text) {
   static const std::regex kMma(
@@ -71,7 +93,19 @@ std::string function_of(const std::string& text) {
       R"(^cp\.async\.(cg|ca)\.shared\.global \[%0\], \[%1\], (\d+), %2;$)");
   static const std::regex kExchange(R"(^shfl\.sync\.bfly\.b32 %0, %1, (\d+), 31, -1;$)");
   static const std::regex kWait(R"(^cp\.async\.wait_group (\d+);$)");
+  static const std::regex kGroupMma(
+      R"(^\{ \.reg \.pred p; setp\.ne\.b32 p, 1, 0; wgmma\.mma_async\.sync\.aligned\.)"
+      R"(m64n(\d+)k(\d+)\.(\w+)\.(\w+)\.(\w+) \{[^}]*\}, %\d+, %\d+, p([01 ,]*); \}$)");
+  static const std::regex kGroupWait(R"(^wgmma\.wait_group\.sync\.aligned ([0-7]);$)");
   std::smatch m;
+  if (std::regex_search(text, m, kGroupMma) && is_group_mma(m))
+    return m.format("group_mma<$1, $2, fakes::of_$3, fakes::of_$4, fakes::of_$5, ") +
+           transposes(m[6]) + ">";
+  if (std::regex_search(text, m, kGroupWait)) return m.format("wait_for_products<$1>");
+  if (text == "wgmma.commit_group.sync.aligned;") return "commit_products";
+  if (text == "wgmma.fence.sync.aligned;" || text == "fence.proxy.async.shared::cta;" ||
+      text.empty())
+    return "keep_order";
   if (std::regex_search(text, m, kMma))
     return m.format("mma<$1, $2, $3, fakes::of_$4, fakes::of_$5, fakes::of_$6>");
   if (std::regex_search(text, m, kLoad))

@@ -270,11 +270,13 @@ struct NamedMatmul {
   WarpMatmul matmul;
 };
 
-/// Returns products for every instruction, fetched by copies if its devices have copies, else by
-/// plain loads. Fragments are loaded by matrices and element by element, b by rows if possible.
+/// Returns products for every instruction of one warp, fetched by copies if its devices have
+/// copies, else by plain loads. Fragments are loaded by matrices and element by element, b by rows
+/// if possible.
 inline std::vector<NamedMatmul> warp_matmuls() {
   std::vector<NamedMatmul> all;
   for (const MmaInstruction& row : mma_instructions()) {
+    if (row.of_group()) continue;
     const std::string name = std::string(row.shape) + "_" + std::string(dtype_name(row.sum)) + "_" +
                              std::string(dtype_name(row.a)) + "_" + std::string(dtype_name(row.b));
     WarpMatmul g = {.instruction = &row, .stages = row.oldest >= 80 ? 3 : 0};

@@ -19,7 +19,7 @@ TEST(TensorProbe, HasAKernelForEachRateOfAnArch) {
     const std::string source = tensor_probe_source(gpu(("sm_" + std::to_string(arch)).c_str()));
     for (const TensorRateRow& row : kTensorRates) {
       const std::string kernel = "tensor_" + std::string(row.name) + "(";
-      EXPECT_EQ(source.find(kernel) != std::string::npos, row.oldest <= arch) << kernel << arch;
+      EXPECT_EQ(source.find(kernel) != std::string::npos, row.is_on(arch)) << kernel << arch;
     }
   }
   EXPECT_EQ(tensor_probe_source(Gpu{}), "");

@@ -13,7 +13,7 @@ struct Dialect {
   const char* function;       // begins any other function
   const char* global;         // address space of pointers to arguments and workspace
   const char* shared;         // address space of pointers to shared memory
-  const char* shared_array;   // begins the declaration of an array in shared memory
+  const char* shared_array;   // begins the declaration of an array in shared memory, aligned to {}
   const char* aligned_array;  // ends the declaration of an array in shared memory
   int64_t most_declared;      // bytes of shared memory that a kernel may declare
   const char* restricted;
@@ -42,7 +42,7 @@ inline constexpr Dialect kCudaC = {
     .function = "static __device__ __forceinline__",
     .global = "",
     .shared = "",
-    .shared_array = "__shared__ __align__(16) ",
+    .shared_array = "__shared__ __align__({}) ",
     .aligned_array = "",
     .most_declared = 48 << 10,
     .restricted = " __restrict__",

@@ -197,7 +197,8 @@ void CPrinter::kernel(const For& blocks, const Artifact::Launch& launch) {
     global_fence_ |= global && touched.read[i] && touched.written[i];
   }
   if (out_.tellp() > 0) out_ << "\n";
-  const char* head = contains<Mma>(blocks.body) ? dialect_.warp_kernel : dialect_.kernel;
+  const bool multiplies = contains<Mma>(blocks.body) || contains<GroupMma>(blocks.body);
+  const char* head = multiplies ? dialect_.warp_kernel : dialect_.kernel;
   out_ << fmt::format(fmt::runtime(head), launch.threads) << " " << launch.kernel;
   parameters(launch);
   depth_ = 1;
@@ -212,8 +213,9 @@ void CPrinter::kernel(const For& blocks, const Artifact::Launch& launch) {
   if (launch.dynamic_bytes > 0) {
     dynamic_shared_ = names_.add("shared_memory");
     shared_bytes_ = 0;
-    line() << "extern " << dialect_.shared_array << dialect_.byte << " " << dynamic_shared_
-           << "[];\n";
+    shared_alignment_ = shared_alignment(blocks.body);
+    line() << "extern " << fmt::format(fmt::runtime(dialect_.shared_array), shared_alignment_)
+           << dialect_.byte << " " << dynamic_shared_ << "[];\n";
   }
   range(blocks.var) = {0, launch.blocks - 1};
   line() << "const int " << name(blocks.var) << " = " << dialect_.block << ";\n";
@@ -259,7 +261,7 @@ void CPrinter::declare(TensorId id) {
   const Buffer& buffer = program_[id];
   const bool shared = buffer.scope == Scope::kShared;
   if (shared && !dynamic_shared_.empty()) {
-    const int64_t offset = buffer.over ? 0 : shared_offset(shared_bytes_);
+    const int64_t offset = buffer.over ? 0 : shared_offset(shared_bytes_, shared_alignment_);
     line() << fmt::format("{0}* const {1} = ({0}*)({2} + {3});\n",
                           storage_type(buffer.dtype),
                           name(id),
@@ -269,7 +271,8 @@ void CPrinter::declare(TensorId id) {
     return;
   }
   const bool words = !shared && words_[id.value] && dtype_bytes(buffer.dtype) < 4;
-  line() << (shared  ? dialect_.shared_array
+  const std::string array = fmt::format(fmt::runtime(dialect_.shared_array), kSharedAlignment);
+  line() << (shared  ? array
              : words ? "__align__(4) "
                      : "")
          << storage_type(buffer.dtype) << " " << name(id) << "[" << buffer.num_elements() << "]"

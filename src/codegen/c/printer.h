@@ -68,6 +68,12 @@ class CPrinter {
   void warp(const AsyncCopy& n);
   void warp(const Commit& n);
   void warp(const Wait& n);
+  void warp(const GroupMma& n);
+  void warp(const GroupCommit& n);
+  void warp(const GroupWait& n);
+  void warp(const GroupFence& n);
+  void warp(const SharedFence& n);
+  void keep_sums();
   void use_warp_function(const std::string& text);
   std::string address(const ElementPlace& place, const char* type);
 
@@ -116,14 +122,16 @@ class CPrinter {
   std::vector<Expr> lane_;                   // current lane of an expanded loop, by variable
   VarId lane_var_;                           // variable of the vector loop that is being expanded
   std::map<const ExprNode*, std::pair<std::string, int>> loaded_;  // vectors that are at hand
-  std::string dynamic_shared_;       // name of shared memory from this kernel's launch; empty: none
-  int64_t shared_bytes_ = 0;         // bytes of dynamic_shared_ that are declared so far
+  std::string dynamic_shared_;  // name of shared memory from this kernel's launch; empty: none
+  int64_t shared_bytes_ = 0;    // bytes of dynamic_shared_ that are declared so far
+  int64_t shared_alignment_ = kSharedAlignment;  // alignment of the buffers in it
   int64_t unrolled_ = 1;             // copies that the loops around make of what is printed
   bool global_fence_ = false;        // whether barriers of this kernel order global memory, too
   std::set<std::string> types_;      // vector types that are used, as declared
   std::set<std::string> functions_;  // functions of ours that are used
   std::vector<std::string> warp_functions_;  // functions of statements of warps, as defined
-  std::vector<bool> words_;  // registers that statements of warps take by their 32 bits, by buffer
+  std::set<int> group_sums_;  // buffers to which groups add products in this kernel, by number
+  std::vector<bool> words_;   // registers that statements of warps take by their 32 bits, by buffer
 };
 
 }  // namespace pruner

@@ -5,6 +5,7 @@
 
 #include "codegen/c/mma_function.h"
 #include "codegen/c/printer.h"
+#include "space/matrix_lines.h"
 #include "support/check.h"
 
 namespace pruner {
@@ -100,6 +101,25 @@ std::string async_copy_function(const std::string& name, int64_t bytes) {
       bytes);
 }
 
+// A matrix in shared memory as wgmma wants it described (PTX: matrix descriptor): where it begins,
+// two distances, and how its runs of 16 bytes are exchanged, all but the last in units of 16 bytes.
+constexpr const char* kDescriptor =
+    R"( unsigned long long matrix_descriptor(const void* place, unsigned leading, unsigned stride) {
+  const unsigned address = (shared_address(place) & 0x3ffff) >> 4;
+  return (unsigned long long)stride << 32 | leading << 16 | address;
+}
+)";
+
+// Sums stay where they are while products are added to them: they are not read before the wait.
+constexpr const char* kKeepSums[] = {R"( void keep_sum(float* sum) {
+  asm volatile("" : "+f"(*sum) :: "memory");
+}
+)",
+                                     R"( void keep_sum(unsigned* sum) {
+  asm volatile("" : "+r"(*sum) :: "memory");
+}
+)"};
+
 }  // namespace
 
 MmaFunction mma_function(const MmaInstruction& row, bool rounds_operands) {
@@ -139,6 +159,70 @@ MmaFunction mma_function(const MmaInstruction& row, bool rounds_operands) {
                   operands("r", given("a"), of_a),
                   operands("r", given("b"), of_b)));
   return function;
+}
+
+MmaFunction group_mma_function(const MmaInstruction& row,
+                               int columns,
+                               std::array<bool, 2> transposed) {
+  const bool wide = row.sum == DType::kFloat32;
+  const int sums = columns / row.n * registers_of(row.sum_fragment(), row.sum);
+  std::string options = "p";
+  if (is_float(row.a)) options += ", 1, 1";  // neither operand is negated
+  if (dtype_bytes(row.a) == 2) options += fmt::format(", {:d}, {:d}", transposed[0], transposed[1]);
+  MmaFunction function;
+  function.name = fmt::format("wgmma_m{}n{}k{}_{}_{}_{}{}{}",
+                              row.m,
+                              columns,
+                              row.k,
+                              ptx_type(row.sum),
+                              ptx_type(row.a),
+                              ptx_type(row.b),
+                              transposed[0] ? "_transposed_a" : "",
+                              transposed[1] ? "_transposed_b" : "");
+  function.sum_type = wide ? "float" : "unsigned";
+  function.sum_registers = sums;
+  function.texts = {
+      kSharedAddress,
+      kDescriptor,
+      fmt::format(" void {}({}* sum, unsigned long long a, unsigned long long b) {{\n"
+                  "  asm volatile(\"{{ .reg .pred p; setp.ne.b32 p, 1, 0; "
+                  "wgmma.mma_async.sync.aligned.m{}n{}k{}.{}.{}.{} {}, %{}, %{}, {}; }}\"\n"
+                  "               : {}\n               : \"l\"(a), \"l\"(b));\n}}\n",
+                  function.name,
+                  function.sum_type,
+                  row.m,
+                  columns,
+                  row.k,
+                  ptx_type(row.sum),
+                  ptx_operand_type(row.a),
+                  ptx_operand_type(row.b),
+                  numbered(0, sums),
+                  sums,
+                  sums + 1,
+                  options,
+                  operands(wide ? "+f" : "+r", "sum[{}]", sums))};
+  return function;
+}
+
+// Distances between boxes and between eight lines; of lines of 16 bytes the other way round. Of
+// terms in a line, the first is not looked at.
+std::string matrix_descriptor(const std::string& place,
+                              int64_t line_bytes,
+                              int64_t lines,
+                              bool transposed) {
+  int64_t leading = (transposed ? lines * line_bytes : kSwizzleBytes) / kSwizzleBytes;
+  int64_t stride = kSwizzleLines * line_bytes / kSwizzleBytes;
+  if (line_bytes == kSwizzleBytes) std::swap(leading, stride);
+  const unsigned mode = line_bytes == 128 ? 1 : line_bytes == 64 ? 2 : line_bytes == 32 ? 3 : 0;
+  return fmt::format("matrix_descriptor({}, {}, {:#x}u)",
+                     place,
+                     leading,
+                     mode << 30 | static_cast<unsigned>(stride));
+}
+
+std::string order_function(const std::string& name, const std::string& instruction) {
+  return fmt::format(
+      " void {}() {{\n  asm volatile(\"{};\" ::: \"memory\");\n}}\n", name, instruction);
 }
 
 void CPrinter::use_warp_function(const std::string& text) {
@@ -183,17 +267,69 @@ void CPrinter::warp(const AsyncCopy& n) {
 }
 
 void CPrinter::warp(const Commit&) {
-  use_warp_function(
-      " void commit_copies() {\n  asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\n");
+  use_warp_function(order_function("commit_copies", "cp.async.commit_group"));
   line() << "commit_copies();\n";
 }
 
 void CPrinter::warp(const Wait& n) {
-  use_warp_function(
-      fmt::format(" void wait_for_copies_{0}() {{\n"
-                  "  asm volatile(\"cp.async.wait_group {0};\" ::: \"memory\");\n}}\n",
-                  n.groups));
-  line() << "wait_for_copies_" << n.groups << "();\n";
+  const std::string name = fmt::format("wait_for_copies_{}", n.groups);
+  use_warp_function(order_function(name, fmt::format("cp.async.wait_group {}", n.groups)));
+  line() << name << "();\n";
+}
+
+void CPrinter::warp(const GroupMma& n) {
+  const MmaFunction function =
+      group_mma_function(*n.instruction, n.columns, {n.a_terms_first, n.b_terms_first});
+  for (const std::string& text : function.texts) use_warp_function(text);
+  group_sums_.insert(n.sum.buffer.value);
+  const auto matrix = [&](const ElementPlace& place, bool terms_first) {
+    const Buffer& buffer = program_[place.buffer];
+    return matrix_descriptor(address(place, ""),
+                             buffer.shape.back() * dtype_bytes(buffer.dtype),
+                             buffer.shape[buffer.shape.size() - 2],
+                             terms_first);
+  };
+  const bool wide = n.instruction->sum == DType::kFloat32;
+  line() << function.name << "(" << address(n.sum, wide ? "" : "unsigned") << ", "
+         << matrix(n.a, n.a_terms_first) << ", " << matrix(n.b, n.b_terms_first) << ");\n";
+}
+
+void CPrinter::warp(const GroupCommit&) {
+  use_warp_function(order_function("commit_products", kCommitProducts));
+  line() << "commit_products();\n";
+}
+
+void CPrinter::warp(const GroupWait& n) {
+  const std::string name = fmt::format("wait_for_products_{}", n.groups);
+  use_warp_function(order_function(name, fmt::format(kWaitForProducts, n.groups)));
+  line() << name << "();\n";
+  if (n.groups == 0) keep_sums();
+}
+
+void CPrinter::keep_sums() {
+  for (const int number : group_sums_) {
+    const TensorId id{number};
+    const Buffer& buffer = program_[id];
+    const bool wide = buffer.dtype == DType::kFloat32;
+    use_warp_function(kKeepSums[wide ? 0 : 1]);
+    line() << "#pragma unroll\n";
+    guarded(fmt::format("for (int i = 0; i < {}; ++i)",
+                        buffer.num_elements() * dtype_bytes(buffer.dtype) / 4),
+            [&] {
+              line() << fmt::format("keep_sum({}{} + i);\n", wide ? "" : "(unsigned*)", name(id));
+            });
+  }
+  group_sums_.clear();
+}
+
+void CPrinter::warp(const GroupFence&) {
+  use_warp_function(order_function("fence_sums", kFenceSums));
+  line() << "fence_sums();\n";
+}
+
+void CPrinter::warp(const SharedFence&) {
+  use_warp_function(order_function("fence_shared_memory", kFenceShared));
+  line() << "fence_shared_memory();\n";
 }
 
 }  // namespace pruner

@@ -143,6 +143,19 @@ Result<std::string> arch_of(const Target& target, const NvrtcVersion& version) {
 
 enum class Form { kCubin, kPtx };
 
+// The compiler serializes products of groups (PTX: wgmma) that it does not understand, or leaves
+// out a request for registers (C7508), and only notes it. Returns such a note; empty: there is
+// none.
+std::string_view serialized(std::string_view log) {
+  for (const std::string_view note : {"are serialized", "C7508"}) {
+    const size_t at = log.find(note);
+    if (at == std::string_view::npos) continue;
+    const size_t begin = log.rfind('\n', at) + 1;  // the first line: 0
+    return log.substr(begin, log.find('\n', at) - begin);
+  }
+  return "";
+}
+
 class Compilation {
  public:
   explicit Compilation(const Nvrtc& calls) : calls_(calls) {}
@@ -160,6 +173,9 @@ class Compilation {
     for (const std::string& option : options) words.push_back(option.c_str());
     status = calls_.compile(program_, static_cast<int>(words.size()), words.data());
     if (status != 0) return Error("NVRTC: ", calls_.error(status), ": ", log());
+    const std::string notes = log();
+    if (const std::string_view problem = serialized(notes); !problem.empty())
+      return Error("NVRTC: products of groups are not run as they are written: ", problem);
     return form == Form::kCubin ? bytes(calls_.cubin_size, calls_.cubin)
                                 : bytes(calls_.ptx_size, calls_.ptx);
   }
@@ -199,6 +215,12 @@ Result<NvrtcVersion> find_nvrtc(std::span<const std::string> paths) {
 Result<std::string> cuda_arch(const Target& target) {
   TRY(library());
   return arch_of(target, library()->version);
+}
+
+Result<Target> with_instructions_of_its_own(Target target) {
+  TRY_ASSIGN(target.gpu.arch, cuda_arch(target));
+  if (!target.gpu.arch.ends_with('a')) target.gpu.arch += 'a';
+  return target;
 }
 
 Result<std::string> compile_to_cubin(const std::string& source, const Target& target) {

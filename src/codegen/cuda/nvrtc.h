@@ -27,6 +27,10 @@ Result<NvrtcVersion> find_nvrtc(std::span<const std::string> paths);
 /// NVRTC knows. Errors: no NVRTC, an arch unknown to it.
 Result<std::string> cuda_arch(const Target& target);
 
+/// Returns the target with the name of its arch under which NVRTC compiles instructions that no
+/// later arch has: "sm_90a" for "sm_90". Errors: cuda_arch()'s.
+Result<Target> with_instructions_of_its_own(Target target);
+
 /// Compiles for cuda_arch(). Cubins are kept in the cache folder. Errors: those, and what the
 /// compiler says.
 Result<std::string> compile_to_cubin(const std::string& source, const Target& target);

@@ -5,33 +5,63 @@
 #include "lower/rewrite.h"
 
 namespace pruner {
+namespace {
 
-// Returns the compute capability that a statement needs, and a name of the need for messages.
-static std::pair<int, std::string> needs(const StmtNode& s) {
-  if (const Mma* mma = std::get_if<Mma>(&s.op))
-    return {mma->instruction->oldest, "mma." + std::string(mma->instruction->shape)};
-  if (std::holds_alternative<LoadMatrix>(s.op)) return {kFirstWithLoadMatrix, "ldmatrix"};
-  const bool copies = std::holds_alternative<AsyncCopy>(s.op);
-  return {copies ? kFirstWithAsyncCopy : 0, "cp.async"};
+// The compute capabilities that a statement needs, and a name of the need for messages.
+struct Need {
+  int oldest = 0, newest = MmaInstruction::kNoCapability;
+  std::string name;
+
+  bool is_of_one() const { return oldest == newest; }
+};
+
+Need need_of(const MmaInstruction& row) {
+  const char* kind = row.of_group() ? "wgmma." : "mma.";
+  return {row.oldest, row.newest, kind + std::string(row.shape)};
 }
 
-static Result<Unit> has_instructions(const Program& program, const std::string& arch) {
+Need need_of(const StmtNode& s) {
+  if (const Mma* mma = std::get_if<Mma>(&s.op)) return need_of(*mma->instruction);
+  if (const GroupMma* mma = std::get_if<GroupMma>(&s.op)) return need_of(*mma->instruction);
+  if (std::holds_alternative<LoadMatrix>(s.op))
+    return {.oldest = kFirstWithLoadMatrix, .name = "ldmatrix"};
+  if (std::holds_alternative<AsyncCopy>(s.op))
+    return {.oldest = kFirstWithAsyncCopy, .name = "cp.async"};
+  return {};
+}
+
+// Whether a program has instructions of one architecture alone, for which NVRTC has a name of its
+// own: "sm_90a".
+Result<bool> is_of_one_arch(const Program& program, const std::string& arch) {
   const int capability = compute_capability(arch);
-  std::pair<int, std::string> missing;
+  Need missing;
+  bool of_one = false;
   walk(program.body, [&](const StmtNode& s) {
-    const std::pair<int, std::string> needed = needs(s);
-    if (needed.first > capability) missing = needed;
+    const Need need = need_of(s);
+    of_one |= need.is_of_one();
+    if (capability < need.oldest || capability > need.newest) missing = need;
   });
-  if (missing.second.empty()) return Unit{};
-  return Error(arch, " has no ", missing.second, ", which is there from sm_", missing.first, " on");
+  if (missing.name.empty()) return of_one;
+  return Error(arch,
+               " has no ",
+               missing.name,
+               missing.is_of_one() ? ", which only sm_" : ", which is there from sm_",
+               missing.oldest,
+               missing.is_of_one() ? " has" : " on");
 }
+
+}  // namespace
 
 Result<std::string> cuda_object(const Program& program,
                                 const Target& target,
                                 const std::string& symbol) {
   TRY_ASSIGN(const std::string arch, cuda_arch(target));
-  TRY(has_instructions(program, arch));
-  return compile_to_cubin(print_source(program, kCudaC, symbol), target);
+  TRY_ASSIGN(const bool of_one_arch, is_of_one_arch(program, arch));
+  Target exact = target;
+  if (of_one_arch) {
+    TRY_ASSIGN(exact, with_instructions_of_its_own(target));
+  }
+  return compile_to_cubin(print_source(program, kCudaC, symbol), exact);
 }
 
 }  // namespace pruner

@@ -26,7 +26,7 @@ int64_t copies(const Stmt& s) {
   if (const If* guard = std::get_if<If>(&s->op)) return copies(guard->then);
   if (std::holds_alternative<Store>(s->op)) return 1;
   if (std::holds_alternative<LaneFold>(s->op) || std::holds_alternative<Mma>(s->op) ||
-      std::holds_alternative<LoadMatrix>(s->op))
+      std::holds_alternative<LoadMatrix>(s->op) || std::holds_alternative<GroupMma>(s->op))
     return 1;
   const For* loop = std::get_if<For>(&s->op);
   const auto is = [&](LoopKind kind) { return loop != nullptr && loop->kind == kind; };

@@ -5,6 +5,7 @@
 
 #include "space/factors.h"
 #include "space/gpu/space.h"
+#include "space/matrix_lines.h"
 #include "space/nearest.h"
 #include "space/sketch_rule.h"
 #include "support/ceil_div.h"
@@ -34,6 +35,12 @@ class Limits {
     return "";
   }
 
+  /// Whether the block has registers for the sums of a contraction's root.
+  bool registers_suffice(const StagePlan& root) const {
+    int64_t accumulators = 1;
+    for (const AxisTiles& tiles : root.tiles) accumulators *= elements_of_thread(root, tiles);
+    return registers_suffice(root, accumulators);
+  }
   /// Returns the most bytes of shared memory that a contraction may take.
   int64_t most_shared_bytes(const StagePlan& contraction) const {
     return contraction.structure->has_fragments() ? gpu_.most_shared_bytes_per_block
@@ -45,7 +52,9 @@ class Limits {
     for (const StagePlan& plan : sketch_.plans) {
       if (plan.structure != &kFetch || plan.at != contraction.stage) continue;
       const int64_t buffers = plan.at_levels == 0 ? 1 : factors_.value(contraction.buffers);
-      bytes += buffers * fetched_elements(plan) * dtype_bytes(stage(plan).dtype);
+      const int64_t own = buffers * fetched_elements(plan) * dtype_bytes(stage(plan).dtype);
+      const int64_t unit = contraction.structure->is_of_groups() ? kGroupAlignment : 1;
+      bytes += ceil_div(own, unit) * unit;
     }
     // Sums lie where the chunks were.
     return goes_through_shared(contraction) ? std::max(bytes, sums_bytes(contraction)) : bytes;
@@ -68,7 +77,17 @@ class Limits {
                            fetched_elements(plan) % vector_of(plan) == 0;
       return divided ? "" : "runs do not divide what is fetched of " + stage(plan).name;
     }
-    return shared_bytes(plan) > most_shared_bytes(plan) ? "too much shared memory" : "";
+    if (shared_bytes(plan) > most_shared_bytes(plan)) return "too much shared memory";
+    return group_takes_columns(plan) ? "" : "no instruction of a group has so many columns";
+  }
+  bool group_takes_columns(const StagePlan& contraction) const {
+    if (!contraction.structure->is_of_groups()) return true;
+    const MmaContraction& c = *sketch_.tables->mmas[contraction.stage];
+    int64_t fragments = 1;
+    for (const AxisTiles& tiles : sketch_.plan(contraction.root).tiles)
+      if (tiles.axis == c.n)
+        fragments = factors_.inside(tiles, contraction.structure->fetch.level + 1);
+    return c.instruction->takes(fragments * kColumnLanes / c.instruction->n);
   }
   bool goes_through_shared(const StagePlan& contraction) const {
     return factors_.value(contraction.epilogue, 0) == 1;
@@ -107,16 +126,11 @@ class Limits {
     for (const AxisTiles& tiles : plan.tiles) {
       const int64_t block = factors_.inside(tiles, 0);
       vthreads *= factors_.bound(plan, tiles, Bind::kVirtualThreads);
-      accumulators *= block / factors_.bound(plan, tiles, Bind::kThreads) /
-                      factors_.bound(plan, tiles, Bind::kWarps);
+      accumulators *= elements_of_thread(plan, tiles);
       blocks *= ceil_div(extent(plan, tiles), block);
     }
     if (vthreads > gpu_.max_vthreads) return "too many virtual threads";
-    const int64_t registers = accumulators + fragment_registers(plan) + attention_registers() +
-                              kGpuModel.registers_beside_accumulators;
-    if (tiled && registers > gpu_.max_registers_per_thread)
-      return "the accumulators exceed the registers";
-    if (plan.structure->has_fragments() && registers * threads > gpu_.registers_per_block)
+    if (tiled && !registers_suffice(plan, accumulators))
       return "the accumulators exceed the registers";
     if (blocks > kMostBlocks) return "too many blocks";
     int64_t bytes = 0;  // a partial result a thread
@@ -126,9 +140,22 @@ class Limits {
     }
     return bytes > gpu_.shared_bytes_per_block ? "too much shared memory" : "";
   }
-  /// Returns the registers of a thread that an instruction's operands take, beside the sums.
+  int64_t elements_of_thread(const StagePlan& root, const AxisTiles& tiles) const {
+    return factors_.inside(tiles, 0) / factors_.bound(root, tiles, Bind::kThreads) /
+           factors_.bound(root, tiles, Bind::kWarps);
+  }
+  bool registers_suffice(const StagePlan& root, int64_t accumulators) const {
+    const int64_t registers = accumulators + fragment_registers(root) + attention_registers() +
+                              kGpuModel.registers_beside_accumulators;
+    if (registers > gpu_.max_registers_per_thread) return false;
+    return !root.structure->has_fragments() ||
+           registers * factors_.block_threads(root) <= gpu_.registers_per_block;
+  }
+  /// Returns the registers of a thread that an instruction's operands take, or their descriptors,
+  /// beside the sums.
   int64_t fragment_registers(const StagePlan& root) const {
     if (!root.structure->has_fragments()) return 0;
+    if (root.structure->is_of_groups()) return kGpuModel.group_registers;
     int64_t rows = 0, columns = 0;
     for (const AxisTiles& tiles : root.tiles) {
       const int64_t lanes = factors_.bound(root, tiles, Bind::kThreads);
@@ -251,9 +278,10 @@ class Drawer {
                gpu_.max_vthreads,
                gpu_.max_registers_per_thread - kGpuModel.registers_beside_accumulators};
       if (plan.structure->has_fragments()) {
-        // Threads are counted in warps, registers in sums of four elements with their operands.
-        left_.threads /= gpu_.warp_size;
-        left_.registers /= 6;
+        // Threads are counted in warps, or groups of them, registers in sums of four elements, of
+        // warps with their operands.
+        left_.threads /= gpu_.warp_size * plan.structure->warps;
+        left_.registers /= plan.structure->is_of_groups() ? 4 : 6;
       }
       std::vector<const AxisTiles*> axes;
       for (const AxisTiles& tiles : plan.tiles) {
@@ -306,11 +334,23 @@ class Drawer {
     std::vector<DecidedLevel> levels = decided(plan, tiles);
     shuffle(levels);
     for (const DecidedLevel& level : levels) {
+      const MmaInstruction* columns =
+          level.bind == Bind::kSerial ? columns_of_group(plan, tiles.axis) : nullptr;
+      const auto registers_suffice = [&](int64_t v) {
+        if (!plan.structure->is_of_groups()) return true;
+        const int32_t before = std::exchange(decision(level.decision), static_cast<int32_t>(v));
+        const bool suffice = Limits(sketch_, gpu_, candidate_).registers_suffice(plan);
+        decision(level.decision) = before;
+        return suffice;
+      };
       int64_t most = is_threads(level) ? left_.threads
                      : level.bind == Bind::kVirtualThreads
                          ? std::min(left_.vthreads, left_.registers)
                          : left_.registers;
-      const auto fits = [&](int64_t v) { return v <= most && fits_axis(extent, tile * v, fixed); };
+      const auto fits = [&](int64_t v) {
+        return v <= most && fits_axis(extent, tile * v, fixed) && (!columns || columns->takes(v)) &&
+               registers_suffice(v);
+      };
       int64_t value = draw(level.decision, fits);
       while (value > 1 && !smallest_chunk_fits(plan)) {
         most = value - 1;
@@ -320,6 +360,16 @@ class Drawer {
       (is_threads(level) ? left_.threads : left_.registers) /= value;
       if (level.bind == Bind::kVirtualThreads) left_.vthreads /= value;
     }
+  }
+
+  // Returns the instruction of which a group has columns along an axis; null: there is none.
+  const MmaInstruction* columns_of_group(const StagePlan& root, int axis) const {
+    if (!root.structure->is_of_groups()) return nullptr;
+    for (const StagePlan& plan : sketch_.plans) {
+      const auto& mma = sketch_.tables->mmas[plan.stage];
+      if (plan.root == root.stage && mma && mma->n == axis) return mma->instruction;
+    }
+    return nullptr;
   }
 
   bool fits_shared(const StagePlan& contraction) const {

@@ -63,10 +63,13 @@ std::optional<MmaContraction> find_mma(const ComputeDag& dag,
                            dag[a->stage].dtype,
                            dag[b->stage].dtype,
                            stage.dtype);
-  if (row == nullptr || row->oldest > compute_capability(gpu)) return std::nullopt;
+  if (row == nullptr || !row->is_on(compute_capability(gpu))) return std::nullopt;
   if (gpu.tensor_rates.*row->rate <= 0) return std::nullopt;
   // A unit that rounds is for products that say so.
   if ((row->a == DType::kFloat32) != tf32) return std::nullopt;
+  // A group reads terms that go from line to line if they are of 16 bits.
+  const bool narrow = dtype_bytes(row->a) == 2;
+  if (row->of_group() && !narrow && (a->terms_first || b->terms_first)) return std::nullopt;
   if (!half_filled(stage.axes[static_cast<size_t>(m)].extent, row->m) ||
       !half_filled(stage.axes[static_cast<size_t>(n)].extent, row->n) ||
       !wastes_little(stage.reduce_axes[static_cast<size_t>(k)].extent, row->k))

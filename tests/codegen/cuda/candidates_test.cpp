@@ -14,6 +14,7 @@
 #include "codegen/codegen.h"
 #include "codegen/cuda/cubin.h"
 #include "codegen/cuda/nvrtc_fixture.h"
+#include "codegen/launch.h"
 #include "lower/lower.h"
 #include "space/gpu/gpu_task.h"
 #include "space/gpu/warp_space.h"
@@ -63,6 +64,7 @@ TEST_F(CudaWarpCandidates, Compile) {
       const Result<Program> program = lower(space, candidate, "k");
       ASSERT_TRUE(program.ok()) << program.error().message();
       int64_t shared = 0, over = 0;  // bytes of the one kernel that has any
+      const int64_t alignment = shared_alignment(program->body);
       for (const Buffer& buffer : program->buffers)
         if (buffer.scope == Scope::kShared) (buffer.over ? over : shared) += buffer.bytes();
       const Result<Artifact> artifact = compile(*program, task.target, "k");
@@ -79,7 +81,8 @@ TEST_F(CudaWarpCandidates, Compile) {
         ++compiled;
         spilled += (*kernels)[k].stack_bytes > 0 ? 1 : 0;
       }
-      EXPECT_EQ(launched, std::max(shared, over));
+      EXPECT_GE(launched, std::max(shared, over));
+      EXPECT_LT(launched, std::max(shared, over) + alignment) << "one gap between two buffers";
     }
   }
   printf("%d of %d kernels of warps have local memory\n", spilled, compiled);

@@ -13,6 +13,7 @@ struct WarpOperator {
 };
 
 inline constexpr const char* kHalfConv = "implicit-gemm+m16n8k16-tile";
+inline constexpr const char* kGroupConv = "implicit-gemm+m64n8k16-tile";
 
 /// Every shape and type, with ends that no tile divides, and weights in either order.
 inline constexpr WarpOperator kWarpOperators[] = {
@@ -41,6 +42,15 @@ inline constexpr WarpOperator kWarpOperators[] = {
     {"sm_75", "conv2d 1 16 8 8 16 3 3 padding=1 bits=16", "implicit-gemm+m16n8k8-tile"},
     {"sm_89", "conv2d 1 24 7 7 32 3 3 padding=1 bits=8", "implicit-gemm+m16n8k32-tile"},
     {"sm_75", "conv2d 1 24 8 8 20 3 3 stride=2 bits=8", "implicit-gemm+m8n8k16-tile"},
+    {"sm_90", "matmul 200 136 160 bits=16", "m64n8k16-tile"},
+    {"sm_90", "matmul 61 48 90 bits=16 exponent=8 +relu", "m64n8k16-tile"},
+    {"sm_90", "dense 130 45 136 bits=16 +bias +relu", "m64n8k16-tile"},
+    {"sm_90", "batch_matmul 3 70 64 40 bits=16", "m64n8k16-tile"},
+    {"sm_90", "dense 100 40 64 bits=19 +bias", "m64n8k8-tile"},
+    {"sm_90", "dense 130 56 160 bits=8", "m64n8k32-tile"},
+    {"sm_90", "conv2d 1 24 9 9 40 3 3 padding=1 bits=16 +bias +relu", kGroupConv},
+    {"sm_90", "conv2d 2 16 10 10 3 7 7 stride=2 padding=3 bits=16 +relu", kGroupConv},
+    {"sm_90", "dense 40 40 2048 bits=16 +bias", "split-k+m64n8k16-tile"},
     {"sm_80", "attention 1 3 48 64 32 bits=16", "attention-tile"},
     {"sm_80", "attention 2 2 37 101 40 bits=16", "attention-tile"},
     {"sm_90", "attention 1 2 70 70 64 causal=1 bits=16 exponent=8", "attention-tile"},
