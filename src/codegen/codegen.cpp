@@ -88,7 +88,8 @@ static Json to_json(const Artifact::Launch& launch) {
           {"shared_bytes", launch.shared_bytes},
           {"arguments", launch.arguments},
           {"workspace", launch.workspace},
-          {"dynamic_bytes", launch.dynamic_bytes}};
+          {"dynamic_bytes", launch.dynamic_bytes},
+          {"early", launch.early}};
 }
 
 static Result<Artifact::Launch> launch_from_json(const Json& json) {
@@ -100,6 +101,10 @@ static Result<Artifact::Launch> launch_from_json(const Json& json) {
   TRY_ASSIGN(launch.arguments, json_get<std::vector<int>>(json, "arguments"));
   TRY_ASSIGN(launch.workspace, json_get<bool>(json, "workspace"));
   TRY_ASSIGN(launch.dynamic_bytes, json_get<int64_t>(json, "dynamic_bytes"));
+  // Files of before have no such launches.
+  if (json.contains("early")) {
+    TRY_ASSIGN(launch.early, json_get<bool>(json, "early"));
+  }
   return launch;
 }
 

@@ -1,6 +1,7 @@
 #include "codegen/launch.h"
 
 #include "lower/rewrite.h"
+#include "lower/warp_rules.h"
 #include "space/matrix_lines.h"
 
 namespace pruner {
@@ -69,6 +70,7 @@ std::vector<Artifact::Launch> plan_launches(const Program& program,
     // ask.
     if (launch.shared_bytes > most_declared || over > 0 || alignment > kSharedAlignment)
       launch.dynamic_bytes = launch.shared_bytes;
+    launch.early = waits_for_grid(blocks->body);
     const Touched touched = touched_buffers(program, blocks->body);
     for (size_t i = 0; i < program.args.size(); ++i) {
       if (touched.any(static_cast<size_t>(program.args[i].value))) {

@@ -64,6 +64,7 @@ void place_launches(const Artifact& artifact,
               launch.threads,
               launch.shared_bytes,
               launch.dynamic_bytes,
+              launch.early,
               {}};
     for (const int i : launch.arguments) {
       const auto a = static_cast<size_t>(i);

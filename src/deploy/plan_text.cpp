@@ -315,13 +315,14 @@ class PlanText {
     for (const ModulePlan::Range& arg : launch.args)
       list += address(arg.at) + fmt::format(".quad {}\n", arg.bytes);
     const std::string args = table(list);
-    return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}, {}\n",
+    return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}, {}, {}\n",
                        string(launch.kernel),
                        launch.code,
                        launch.blocks,
                        launch.threads,
                        launch.shared_bytes,
                        launch.dynamic_bytes,
+                       launch.early ? 1 : 0,
                        args,
                        launch.args.size());
   }

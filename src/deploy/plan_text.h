@@ -35,6 +35,7 @@ struct ModulePlan {
     std::string kernel;
     size_t code = 0;  // index of its file in code_files
     int64_t blocks = 0, threads = 0, shared_bytes = 0, dynamic_bytes = 0;
+    bool early = false;
     std::vector<Range> args;
   };
   /// Holds a CPU's code for the shapes of a box; a box without symbols means all shapes.

@@ -22,6 +22,7 @@ void GpuLowering::declare_buffers() {
     const Stage& s = dag_[id];
     if (!state(id).buffer.valid()) {
       Buffer buffer{s.name, s.dtype, s.shape(), Scope::kArgument, 1, s.output, {}, 0};
+      buffer.constant = s.constant;
       buffer.pack.transform = s.transform;  // whose result is what the stage holds
       state(id).buffer = program_.add_buffer(std::move(buffer));
     }
@@ -113,18 +114,27 @@ Stmt GpuLowering::kernel(const NestStage& root) {
             var(t),
             0,
             [&](auto& l, auto& at) { move(l, at); },
-            [&] {
-              if (root.structure == &kAttentionTile) return attention(root);
-              if (root.structure->has_fragments()) return warp_tile(root);
-              if (root.structure->fetches()) return block_tile(root);
-              if (root.structure == &kThreadTransform) return transform(root);
-              return root.structure == &kBlockRows ? rows(root) : elements(root);
-            });
+            [&] { return thread_body(root); });
       });
   // Lets of blocks stand inside the thread loop, where they do no harm.
   body = make_stmt(For{t, Expr(place_.threads), LoopKind::kThread, 1, std::move(body)});
   for (const TensorId buffer : shared_) body = make_stmt(Allocate{buffer, body});
   return make_stmt(For{b, Expr(grid), LoopKind::kBlock, 1, std::move(body)});
+}
+
+// A kernel that other launches of a network come before waits for these, unless its work on
+// constants comes first.
+Stmt GpuLowering::thread_body(const NestStage& root) {
+  if (root.structure == &kAttentionTile) return after_others(attention(root));
+  if (root.structure->has_fragments()) return warp_tile(root);
+  if (root.structure->fetches()) return after_others(block_tile(root));
+  if (root.structure == &kThreadTransform) return after_others(transform(root));
+  return after_others(root.structure == &kBlockRows ? rows(root) : elements(root));
+}
+
+Stmt GpuLowering::after_others(Stmt body) const {
+  if (!begins_early()) return body;
+  return block({make_stmt(GridWait{}), std::move(body)});
 }
 
 // Loops of threads move the thread alone, those of blocks the block, too.

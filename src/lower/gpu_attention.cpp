@@ -167,7 +167,7 @@ Stmt GpuLowering::attention_chunks(const AttentionTile& tile) {
   const auto copy = [&](const Expr& chunk) {
     const Expr slot = simple(floor_mod(chunk, Expr(weighed.stages)));
     return block({of_scores(scores.b, simple(chunk * Expr(scores.b.lines())), slot),
-                  copy_box(weighed.b, chunk_box(weighed, weighed.b, chunk))});
+                  copy_chunk(weighed, weighed.b, chunk)});
   };
   const auto add = [&](const Expr& chunk, const Expr& slot) { return add_keys(tile, chunk, slot); };
   const Stmt queries = of_scores(scores.a, Expr(0), Expr(0));

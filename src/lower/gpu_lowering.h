@@ -95,6 +95,11 @@ class GpuLowering : private ProgramParts {
               const std::function<void(const NestLoop&, const Expr&)>& place,
               const std::function<Stmt()>& inner);
   Stmt kernel(const NestStage& root);
+  Stmt thread_body(const NestStage& root);
+  /// Whether launches begin before the ones before them have ended.
+  bool begins_early() const { return compute_capability(gpu_) >= kFirstWithEarlyLaunch; }
+  /// Returns a body that waits for the launches before, if its launch may begin earlier.
+  Stmt after_others(Stmt body) const;
   void move(const NestLoop& loop, const Expr& at);
   /// Loops [first, end) of a stage, to be unrolled up to `unroll` iterations, around what `inner`
   /// makes of the values there.
@@ -161,6 +166,8 @@ class GpuLowering : private ProgramParts {
     TensorId sums = {}, block_sums = {};  // in registers; in shared memory, if sums go through it
     /// Chunks of which products may go on while the next chunk is copied to where they were.
     int64_t multiplied() const { return contraction.instruction->of_group() ? 1 : 0; }
+    /// Chunks that are copied before they are multiplied.
+    int64_t ahead() const { return stages - 1 - multiplied(); }
   };
   Stmt warp_tile(const NestStage& root);
   /// `work` gets the numbers of the warp and of the lane; registers that it holds stand around it.
@@ -173,11 +180,21 @@ class GpuLowering : private ProgramParts {
                       const Expr& at) const;
   void hold_fragments(WarpOperand& operand);
   /// The software pipeline of a tile over its first `chunks` chunks. `copy` copies a chunk, `add`
-  /// adds up the chunk in a slot.
+  /// adds up the chunk in a slot. `first` are the copies of the chunks ahead, copies_ahead() if
+  /// there are none.
   Stmt pipeline(const WarpTile& tile,
                 const Expr& chunks,
                 const std::function<Stmt(const Expr&)>& copy,
-                const std::function<Stmt(const Expr&, const Expr&)>& add);
+                const std::function<Stmt(const Expr&, const Expr&)>& add,
+                Stmt first = nullptr);
+  Stmt committed(Stmt copy) const;
+  Stmt copies_ahead(const WarpTile& tile, const std::function<Stmt(const Expr&)>& copy) const;
+  /// The copies of the chunks ahead, those of constants before the launches before are complete.
+  Stmt early_copies(const WarpTile& tile);
+  bool is_constant(const WarpOperand& operand) const;
+  Stmt copy_chunk(const WarpTile& tile, const WarpOperand& operand, const Expr& chunk) {
+    return copy_box(operand, chunk_box(tile, operand, chunk));
+  }
   /// CopiedBox says which box of an operand is copied: the box that the stage `reader` reads where
   /// its iterators start at `values`.
   struct CopiedBox {

@@ -314,6 +314,43 @@ Stmt GpuLowering::multiply_by_group(const WarpTile& tile, const Expr& slot) {
                 make_stmt(GroupWait{static_cast<int>(tile.multiplied())})});
 }
 
+Stmt GpuLowering::committed(Stmt copy) const {
+  if (compute_capability(gpu_) < kFirstWithAsyncCopy) return copy;
+  return block({std::move(copy), make_stmt(Commit{})});
+}
+
+Stmt GpuLowering::copies_ahead(const WarpTile& tile,
+                               const std::function<Stmt(const Expr&)>& copy) const {
+  std::vector<Stmt> parts;
+  for (int64_t chunk = 0; chunk < tile.ahead(); ++chunk)
+    parts.push_back(committed(copy(Expr(chunk))));
+  return block(std::move(parts));
+}
+
+bool GpuLowering::is_constant(const WarpOperand& operand) const {
+  bool constant = true;
+  visit(dag_[operand.fetch.stage].body, [&](const Expr& part) {
+    const Load* read = as<Load>(part);
+    constant = constant && (read == nullptr || dag_[read->tensor].constant);
+  });
+  return constant;
+}
+
+// All copies of constants are of the first commit: whoever waits for the first chunk waits for
+// these, too.
+Stmt GpuLowering::early_copies(const WarpTile& tile) {
+  std::vector<Stmt> parts, others;
+  for (int64_t chunk = 0; chunk < tile.ahead(); ++chunk) {
+    std::vector<Stmt> late;
+    for (const WarpOperand* operand : {&tile.a, &tile.b})
+      (is_constant(*operand) ? parts : late).push_back(copy_chunk(tile, *operand, Expr(chunk)));
+    others.push_back(committed(block(std::move(late))));
+  }
+  parts.push_back(make_stmt(GridWait{}));
+  parts.insert(parts.end(), others.begin(), others.end());
+  return block(std::move(parts));
+}
+
 // The first chunks on their way; then, for each, what waits until it is there, starts the one that
 // takes the place of a chunk whose products are done, and adds it up. Copies of chunks past the
 // last are of zeros. A device without copies beside the work stores what it loads, which the
@@ -321,17 +358,14 @@ Stmt GpuLowering::multiply_by_group(const WarpTile& tile, const Expr& slot) {
 Stmt GpuLowering::pipeline(const WarpTile& tile,
                            const Expr& chunks,
                            const std::function<Stmt(const Expr&)>& copy,
-                           const std::function<Stmt(const Expr&, const Expr&)>& add) {
+                           const std::function<Stmt(const Expr&, const Expr&)>& add,
+                           Stmt first) {
   const bool async = compute_capability(gpu_) >= kFirstWithAsyncCopy;
-  const auto copies = [&](const Expr& chunk) {
-    return async ? block({copy(chunk), make_stmt(Commit{})}) : copy(chunk);
-  };
-  const int64_t ahead = tile.stages - 1 - tile.multiplied();
-  std::vector<Stmt> parts;
-  for (int64_t chunk = 0; chunk < ahead; ++chunk) parts.push_back(copies(Expr(chunk)));
+  const int64_t ahead = tile.ahead();
+  std::vector<Stmt> parts = {first ? std::move(first) : copies_ahead(tile, copy)};
   const VarId chunk = new_var("chunk", {0, tile.chunks - 1});
   std::vector<Stmt> body = {make_stmt(Barrier{}),
-                            copies(var(chunk) + Expr(ahead)),
+                            committed(copy(var(chunk) + Expr(ahead))),
                             add(var(chunk), simple(floor_mod(var(chunk), Expr(tile.stages))))};
   const bool groups = tile.contraction.instruction->of_group();
   if (groups) body.insert(body.begin(), make_stmt(SharedFence{}));
@@ -526,14 +560,17 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
       shared_.push_back(tile.block_sums);
     }
     const auto copy = [&](const Expr& chunk) {
-      return block({copy_box(tile.a, chunk_box(tile, tile.a, chunk)),
-                    copy_box(tile.b, chunk_box(tile, tile.b, chunk))});
+      return block({copy_chunk(tile, tile.a, chunk), copy_chunk(tile, tile.b, chunk)});
     };
     const auto add = [&](const Expr&, const Expr& slot) {
       return row.of_group() ? multiply_by_group(tile, slot) : multiply(tile, slot, slot);
     };
     return block({clear,
-                  pipeline(tile, Expr(tile.chunks), copy, add),
+                  pipeline(tile,
+                           Expr(tile.chunks),
+                           copy,
+                           add,
+                           begins_early() ? early_copies(tile) : nullptr),
                   sum.epilogue ? write_through_shared(root, tile) : write_sums(root, tile)});
   });
 }

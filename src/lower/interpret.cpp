@@ -163,7 +163,8 @@ void LockstepRun::run(const LockstepBody& body, const Threads& threads) {
         [&](const GroupCommitStep&) { group_commit(threads); },
         [&](const GroupWaitStep& s) { group_wait(s, threads); },
         [&](const GroupFenceStep&) { group_fence(); },
-        [&](const SharedFenceStep&) { shared_fence(threads); });
+        [&](const SharedFenceStep&) { shared_fence(threads); },
+        [&](const GridWaitStep&) { waited_ = true; });
   }
 }
 
@@ -240,6 +241,14 @@ bool LockstepRun::report_race(TensorId buffer, size_t flat, const Race& race) {
 bool LockstepRun::report_unwritten(TensorId buffer, size_t flat) {
   report(element_name(buffer, static_cast<int64_t>(flat)) + " is read before it is written");
   return false;
+}
+
+// What another launch writes may be touched only when that is complete.
+void LockstepRun::check_waited(TensorId id) {
+  const Buffer& buffer = program_[id];
+  const bool of_others = buffer.scope == Scope::kArgument || buffer.scope == Scope::kWorkspace;
+  if (of_others && !buffer.constant)
+    report(buffer.name + " is touched before the launch has waited for the ones before it");
 }
 
 bool LockstepRun::report_summed(TensorId buffer, size_t flat) {

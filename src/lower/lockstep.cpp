@@ -147,6 +147,10 @@ class Compiler {
   GroupWaitStep warp_step(const GroupWait& n) { return {n.groups}; }
   GroupFenceStep warp_step(const GroupFence&) { return {}; }
   SharedFenceStep warp_step(const SharedFence&) { return {}; }
+  GridWaitStep warp_step(const GridWait&) {
+    out_.waits = true;
+    return {};
+  }
 
   LockstepStmt loop(const For& n) {
     if (n.kind == LoopKind::kThread) {

@@ -134,6 +134,7 @@ struct GroupWaitStep {
 };
 struct GroupFenceStep {};
 struct SharedFenceStep {};
+struct GridWaitStep {};
 
 struct LockstepStmt {
   std::variant<LoopStep,
@@ -153,7 +154,8 @@ struct LockstepStmt {
                GroupCommitStep,
                GroupWaitStep,
                GroupFenceStep,
-               SharedFenceStep>
+               SharedFenceStep,
+               GridWaitStep>
       op;
 };
 
@@ -165,6 +167,7 @@ struct Lockstep {
   std::vector<SlotFill> fills;
   std::vector<LockstepNode> nodes;
   LockstepBody body;
+  bool waits = false;         // it has a GridWait
   std::vector<bool> watched;  // buffers of which every access is looked at for races
 };
 

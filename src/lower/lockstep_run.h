@@ -77,6 +77,7 @@ class LockstepRun {
     bool watched, of_block;
   };
   Looks looks(TensorId id) {
+    if (!waited_) check_waited(id);
     const bool watched = launch_->watched[static_cast<size_t>(id.value)];
     return {memory(id), id, watched, program_[id].scope == Scope::kShared};
   }
@@ -98,6 +99,7 @@ class LockstepRun {
   bool report_race(TensorId buffer, size_t flat, const Race& race);
   bool report_unwritten(TensorId buffer, size_t flat);
   bool report_summed(TensorId buffer, size_t flat);
+  void check_waited(TensorId buffer);
 
   // Calls fn(thread, place of its element in memory) for each of `threads`; stops at what is out of
   // bounds or races.
@@ -205,6 +207,7 @@ class LockstepRun {
   std::vector<std::vector<double>> reals_;  // values of each node
   std::vector<std::vector<int64_t>> integers_;
   RaceCheck races_;
+  bool waited_ = true;  // the block has waited for the launches before, where it has to
   std::vector<Copies> copies_;         // copies of each thread of the block
   std::vector<GroupProducts> groups_;  // products of each group of the block
   std::string problem_;

@@ -21,6 +21,7 @@ void LockstepRun::begin_block() {
     copies = {};
   }
   races_.begin_block();
+  waited_ = !launch_->waits;
 }
 
 // Whether so many elements from `first` on are in the buffer.

@@ -66,6 +66,7 @@ class Printer {
   std::string text(const GroupWait& n) const { return "group_wait " + std::to_string(n.groups); }
   std::string text(const GroupFence&) const { return "group_fence"; }
   std::string text(const SharedFence&) const { return "shared_fence"; }
+  std::string text(const GridWait&) const { return "grid_wait"; }
   const std::string& name(VarId var) const {
     return program_.var_names[static_cast<size_t>(var.value)];
   }

@@ -70,6 +70,11 @@
 //  - GroupFence orders what a thread did with its registers before the products that are begun
 //    after. SharedFence orders what it wrote to shared memory before what products read there
 //    after the next Barrier: no Barrier alone does.
+//
+// A launch may begin before the one before it has ended if a GridWait stands in it: once, where all
+// threads come by, in no loop. Threads wait there until all launches before are complete, and see
+// what these wrote. Before that they touch no memory of others but what nobody writes
+// (Buffer::constant).
 #pragma once
 
 #include <concepts>
@@ -104,6 +109,7 @@ struct Buffer {
   int rows = 1;       // kRegister only: rows of tiles; 1: the buffer holds vectors
   bool over = false;  // kShared only: the buffer lies where the block's other buffers begin, whose
                       // elements nobody touches any more
+  bool constant = false;  // kArgument only: nobody writes it while programs run
   // Notes, each of which a pass carries out and takes away (passes.h).
   PackSpec repack = {};  // pack_operands: the order in which loops read the buffer
   bool stream = false;   // stream_stores: stored values are not read here again
@@ -197,17 +203,18 @@ struct GroupWait {
 };
 struct GroupFence {};
 struct SharedFence {};
+struct GridWait {};
 
 /// Statements of groups of warps.
 template <typename T>
 concept GroupStmt = std::same_as<T, GroupMma> || std::same_as<T, GroupCommit> ||
     std::same_as<T, GroupWait> || std::same_as<T, GroupFence>;
 
-/// Statements of warps.
+/// Statements for which CUDA C alone has words: of warps, of groups of them, and GridWait.
 template <typename T>
 concept WarpStmt = GroupStmt<T> || std::same_as<T, Mma> || std::same_as<T, LoadMatrix> ||
     std::same_as<T, LaneFold> || std::same_as<T, AsyncCopy> || std::same_as<T, Commit> ||
-    std::same_as<T, Wait> || std::same_as<T, SharedFence>;
+    std::same_as<T, Wait> || std::same_as<T, SharedFence> || std::same_as<T, GridWait>;
 
 /// Calls fn(place, whether it is written) with each place of a statement of warps.
 template <typename Node, typename Fn>
@@ -243,7 +250,8 @@ struct StmtNode {
                GroupCommit,
                GroupWait,
                GroupFence,
-               SharedFence>
+               SharedFence,
+               GridWait>
       op;
 };
 

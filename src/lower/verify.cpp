@@ -81,6 +81,7 @@ class Verifier {
       return Error("beside a block loop stands what is none");
     }
     TRY(constant_extent(*blocks));
+    waits_ = waits_for_grid(s);
     return bound(
         blocks->var, VarKind::kUniform, [&] { return block_body(blocks->var, blocks->body); });
   }
@@ -177,7 +178,15 @@ class Verifier {
       if (threads_ % kGroupThreads != 0)
         return Error(what, " stands in a block of ", threads_, " threads, which are no groups");
     }
-    if constexpr (!std::same_as<Node, AsyncCopy> && !std::same_as<Node, SharedFence>) {
+    if constexpr (std::same_as<Node, GridWait>) {
+      if (divided_ > 0 || loops_ > 0)
+        return Error(what, " stands where not all threads come by once");
+      if (!waits_) return Error(what, " stands behind another one");
+      waits_ = false;
+      return Unit{};
+    }
+    constexpr bool kOfThreads = std::same_as<Node, AsyncCopy> || std::same_as<Node, SharedFence>;
+    if constexpr (!kOfThreads) {
       if (divided_warps_ > 0) return Error(what, " stands where not all threads of a warp come by");
       if (threads_ % kWarpLanes != 0)
         return Error(what, " stands in a block of ", threads_, " threads, which are no warps");
@@ -354,6 +363,8 @@ class Verifier {
     if (!known(id)) return Error("access to buffer ", id.value);
     const Buffer& buffer = program_[id];
     if (!live(id)) return Error(buffer.name, " is not allocated here");
+    if (waits_ && shared(buffer) && !buffer.constant)
+      return Error(buffer.name, " is touched before its launch waits for the ones before it");
     if (indices.size() != buffer.shape.size()) {
       return Error(
           buffer.name, " has ", buffer.shape.size(), " dims and is accessed by ", indices.size());
@@ -503,6 +514,7 @@ class Verifier {
   int lanes_ = 0;                      // lanes of the vector loop at hand; 0: none
   int loops_ = 0;                      // loops around the place at hand
   bool gpu_ = false;
+  bool waits_ = false;      // a GridWait of the launch is still to come
   bool in_matrix_ = false;  // the place is in loops that touch a tile
   bool in_threads_ = false;
   NodeMemo<bool> seen_;  // expressions seen in the statement at hand

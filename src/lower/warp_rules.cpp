@@ -122,6 +122,12 @@ bool has_warp_statements(const Program& program) {
   return found;
 }
 
+bool waits_for_grid(const Stmt& launch) {
+  bool found = false;
+  walk(launch, [&](const StmtNode& s) { found |= std::holds_alternative<GridWait>(s.op); });
+  return found;
+}
+
 std::string_view statement_name(const Mma&) { return "an mma"; }
 std::string_view statement_name(const LoadMatrix&) { return "a load of matrices"; }
 std::string_view statement_name(const LaneFold&) { return "a fold over lanes"; }
@@ -133,6 +139,7 @@ std::string_view statement_name(const GroupCommit&) { return "a group's commit";
 std::string_view statement_name(const GroupWait&) { return "a group's wait"; }
 std::string_view statement_name(const GroupFence&) { return "a group's fence"; }
 std::string_view statement_name(const SharedFence&) { return "a fence of shared memory"; }
+std::string_view statement_name(const GridWait&) { return "a wait for other launches"; }
 
 Result<Unit> check_warp_stmt(const Program& program, const Mma& n, std::span<const Expr> lets) {
   if (n.instruction == nullptr) return Error("an mma has no instruction");

@@ -31,9 +31,12 @@ std::string_view statement_name(const GroupCommit&);
 std::string_view statement_name(const GroupWait&);
 std::string_view statement_name(const GroupFence&);
 std::string_view statement_name(const SharedFence&);
+std::string_view statement_name(const GridWait&);
 
-/// Whether a program has statements of warps, for which only CUDA C has words.
+/// Whether a program has statements for which only CUDA C has words.
 bool has_warp_statements(const Program& program);
+/// Whether a launch waits for the launches before it, so that it may begin before these have ended.
+bool waits_for_grid(const Stmt& launch);
 
 /// Checks the rules of a statement of warps; `lets` are as in is_multiple().
 Result<Unit> check_warp_stmt(const Program& program, const Mma& n, std::span<const Expr> lets);
@@ -50,10 +53,12 @@ Result<Unit> check_warp_stmt(const Program& program,
                              const GroupWait& n,
                              std::span<const Expr> lets);
 /// Statements with nothing to check but where they stand.
-template <typename Node>
-requires std::same_as<Node, Commit> || std::same_as<Node, GroupCommit> ||
-    std::same_as<Node, GroupFence> || std::same_as<Node, SharedFence>
-        Result<Unit> check_warp_stmt(const Program&, const Node&, std::span<const Expr>) {
+template <typename T>
+concept BareStmt = std::same_as<T, Commit> || std::same_as<T, GroupCommit> ||
+                   std::same_as<T, GroupFence> || std::same_as<T, SharedFence> ||
+                   std::same_as<T, GridWait>;
+template <BareStmt Node>
+Result<Unit> check_warp_stmt(const Program&, const Node&, std::span<const Expr>) {
   return Unit{};
 }
 

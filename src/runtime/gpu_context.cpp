@@ -36,6 +36,7 @@ PlanLaunch plan_of(const Artifact::Launch& launch, size_t num_args) {
           .threads = launch.threads,
           .shared_bytes = launch.shared_bytes,
           .dynamic_bytes = launch.dynamic_bytes,
+          .early = 0,  // a repeated kernel would overlap with itself
           .args = nullptr,
           .num_args = static_cast<int64_t>(num_args)};
 }

@@ -66,6 +66,9 @@ int shape_number(const MmaInstruction& row);
 /// Compute capabilities of the first devices with ldmatrix and with cp.async.
 inline constexpr int kFirstWithLoadMatrix = 75, kFirstWithAsyncCopy = 80;
 inline constexpr int kLeastAsyncCopyBytes = 4;
+/// ... and of those whose launches may begin before the ones before have ended (PTX:
+/// griddepcontrol).
+inline constexpr int kFirstWithEarlyLaunch = 90;
 
 /// Returns a lane's registers for the operands of a warp's instructions, one step of the sums at a
 /// time. `rows` and `columns` count the sums in the lane. 16 rows of 32 bytes of terms take four

@@ -100,6 +100,48 @@ TEST(FakeCudaModule, RunsANetworkOfEachPrecision) {
   expect_right_on_cuda(c, Precision::kTf32, 0.004);
 }
 
+// Launches of a run begin before those before them have ended, where the driver has such launches
+// and records them in graphs. Steps that are timed alone do not.
+TEST(FakeCudaModule, BeginsLaunchesEarlyOnHopper) {
+  const Target sm_90 = *parse_target("cuda --arch=sm_90", 0);
+  Result<Case> c = make_case(
+      build_network("bert_tiny", {.image_size = 32, .sequence_length = 16, .input_shapes = {}}));
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  const auto folder = TemporaryFolder::make("");
+  const auto cut = partition(c->graph, sm_90);
+  ASSERT_TRUE(folder.ok() && cut.ok());
+  const std::string path = folder->path("m.so");
+  {
+    const FakeCuda cuda("arch=90");
+    const auto built = build_module(*cut, sm_90, nullptr, {.jobs = 2, .work_dir = ""}, path);
+    ASSERT_TRUE(built.ok()) << built.error().message();
+  }
+  for (const char* settings :
+       {"arch=90", "arch=90,version=12020", "arch=90,lacks=cuLaunchKernelEx"}) {
+    SCOPED_TRACE(settings);
+    const FakeCuda cuda(settings);
+    {
+      Result<LoadedModule> module = load_module(path);
+      ASSERT_TRUE(module.ok()) << module.error().message();
+      for (int i = 0; i < 3; ++i) {
+        const auto outputs = module->run(c->inputs);
+        ASSERT_TRUE(outputs.ok()) << outputs.error().message();
+        expect_close(*outputs, c->expected);
+      }
+      std::map<std::string, int> calls = driver_calls(cuda.log());
+      const bool early = std::string_view(settings) == "arch=90";
+      EXPECT_EQ(calls["cuLaunchKernelEx"] > 0, early);
+      EXPECT_EQ(calls["cuLaunchKernel"] > 0, !early);
+      const int launched = calls["cuLaunchKernelEx"];
+      ASSERT_TRUE(module->profile(c->inputs, {}).ok());
+      calls = driver_calls(cuda.log());
+      EXPECT_GT(calls["cuLaunchKernel"], 0);
+      EXPECT_GE(calls["cuLaunchKernelEx"], launched);
+    }
+    EXPECT_EQ(cuda.end(), "");
+  }
+}
+
 // An output that is an input, and two of the same bytes.
 TEST(FakeCudaModule, CopiesWhatNoKernelWrites) {
   NetworkBuilder b("copies");

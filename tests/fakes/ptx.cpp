@@ -104,6 +104,7 @@ std::string function_of(const std::string& text) {
   if (std::regex_search(text, m, kGroupWait)) return m.format("wait_for_products<$1>");
   if (text == "wgmma.commit_group.sync.aligned;") return "commit_products";
   if (text == "wgmma.fence.sync.aligned;" || text == "fence.proxy.async.shared::cta;" ||
+      text == "griddepcontrol.wait;" || text == "griddepcontrol.launch_dependents;" ||
       text.empty())
     return "keep_order";
   if (std::regex_search(text, m, kMma))

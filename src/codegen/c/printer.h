@@ -73,6 +73,7 @@ class CPrinter {
   void warp(const GroupWait& n);
   void warp(const GroupFence& n);
   void warp(const SharedFence& n);
+  void warp(const GridWait& n);
   void keep_sums();
   void use_warp_function(const std::string& text);
   std::string address(const ElementPlace& place, const char* type);

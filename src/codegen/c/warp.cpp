@@ -332,4 +332,12 @@ void CPrinter::warp(const SharedFence&) {
   line() << "fence_shared_memory();\n";
 }
 
+// The launch after this one may begin as soon as all blocks of this one have: it waits, too.
+void CPrinter::warp(const GridWait&) {
+  use_warp_function(order_function("wait_for_launches", "griddepcontrol.wait"));
+  use_warp_function(order_function("let_next_launch_begin", "griddepcontrol.launch_dependents"));
+  line() << "wait_for_launches();\n";
+  line() << "let_next_launch_begin();\n";
+}
+
 }  // namespace pruner

@@ -25,6 +25,8 @@ Need need_of(const StmtNode& s) {
   if (const GroupMma* mma = std::get_if<GroupMma>(&s.op)) return need_of(*mma->instruction);
   if (std::holds_alternative<LoadMatrix>(s.op))
     return {.oldest = kFirstWithLoadMatrix, .name = "ldmatrix"};
+  if (std::holds_alternative<GridWait>(s.op))
+    return {.oldest = kFirstWithEarlyLaunch, .name = "griddepcontrol"};
   if (std::holds_alternative<AsyncCopy>(s.op))
     return {.oldest = kFirstWithAsyncCopy, .name = "cp.async"};
   return {};

@@ -2,6 +2,7 @@
    everything else that uses CUDA. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/module/fail.h"
 #include "runtime/module/gpu_driver.h"
@@ -137,8 +138,30 @@ enum { kMemoryType = 2, kManaged = 8, kAddressDevice = 9, kDeviceMemory = 2 };
    those up to CU_STREAM_LEGACY are never captured; the status of a stream without a capture. */
 enum { kNoTiming = 2, kLastOfCuda = 2, kLegacy = 1, kNoCapture = 0 };
 
+/* CUlaunchAttribute and CUlaunchConfig. The one attribute says that the launch may begin before
+   those before it in the stream have ended. */
+typedef struct {
+  int id, pad;
+  union {
+    int number;
+    char bytes[64];
+  } value;
+} LaunchAttribute;
+typedef struct {
+  unsigned blocks[3], threads[3], shared_bytes;
+  void* stream;
+  const LaunchAttribute* attributes;
+  unsigned num_attributes;
+} LaunchConfig;
+enum { kEarlyLaunch = 6 };
+_Static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56, "as CUDA has them");
+/* The first driver that records such launches in graphs. A driver without the call, or an older
+   one, launches one kernel after the other. */
+enum { kFirstWithEarly = 12030 };
+
 struct GpuDevice {
   Cuda cuda;
+  Status (*launch_with)(const LaunchConfig*, void* kernel, void** arguments, void** extra);
   GpuFacts facts;
   int device;
   void* context; /* the device's primary one; NULL until it is retained */
@@ -150,6 +173,8 @@ struct GpuDevice {
   void** marks;  /* events */
   int64_t num_marks;
 };
+
+static const char kLibrary[] = "libcuda.so.1";
 
 static const char* text_of(const Cuda* cuda, Status status) {
   const char* text = NULL;
@@ -165,7 +190,7 @@ static int check(const Cuda* cuda, Status status, const char* call) {
 
 /* Opens the driver and returns the number of its devices. */
 static int open_driver(Cuda* cuda) {
-  if (!pruner_open_library("libcuda.so.1",
+  if (!pruner_open_library(kLibrary,
                            "the code is for NVIDIA GPUs; install their driver",
                            kCalls,
                            kNumCalls,
@@ -249,6 +274,16 @@ static int check_arch(const GpuDevice* gpu, const char* arch) {
       gpu->facts.arch);
 }
 
+static int find_early_launch(GpuDevice* gpu) {
+  int version = 0;
+  if (!check(&gpu->cuda, gpu->cuda.version(&version), "cuDriverGetVersion")) return 0;
+  void* const found =
+      version < kFirstWithEarly ? NULL : pruner_find_function(kLibrary, "cuLaunchKernelEx");
+  /* Bytes are copied: C converts no pointer to an object into one to a function. */
+  memcpy(&gpu->launch_with, &found, sizeof found);
+  return 1;
+}
+
 /* Events of flags 0 keep time. One more place is there, as calloc() of 0 may give NULL. */
 static int make_marks(GpuDevice* gpu, int64_t count) {
   gpu->marks = calloc((size_t)count + 1, sizeof *gpu->marks);
@@ -271,6 +306,7 @@ static int open_device(GpuDevice* gpu, int number, const GpuNeeds* needs) {
       !describe(cuda, gpu->device, &gpu->facts) || !check_arch(gpu, needs->arch)) {
     return 0;
   }
+  if (!find_early_launch(gpu)) return 0;
   void* context = NULL;
   if (!check(cuda, cuda->retain_context(&context, gpu->device), "cuDevicePrimaryCtxRetain")) {
     return 0;
@@ -408,6 +444,17 @@ static int launch(GpuDevice* gpu,
      elements. */
   void* places[plan->num_args + 1];
   for (int64_t a = 0; a < plan->num_args; a++) places[a] = (void*)&args[a];
+  if (plan->early && gpu->launch_with != NULL) {
+    const LaunchAttribute early = {.id = kEarlyLaunch, .value = {.number = 1}};
+    const LaunchConfig config = {.blocks = {(unsigned)plan->blocks, 1, 1},
+                                 .threads = {(unsigned)plan->threads, 1, 1},
+                                 .shared_bytes = (unsigned)plan->dynamic_bytes,
+                                 .stream = gpu->queue,
+                                 .attributes = &early,
+                                 .num_attributes = 1};
+    const Status status = gpu->launch_with(&config, pointer(kernel_handle), places, NULL);
+    return check(&gpu->cuda, status, "cuLaunchKernelEx");
+  }
   const Status status = gpu->cuda.launch(pointer(kernel_handle),
                                          (unsigned)plan->blocks,
                                          1,

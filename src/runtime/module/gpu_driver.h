@@ -75,7 +75,7 @@ typedef struct GpuDriver {
   int (*read)(GpuDevice* device, void* to, GpuHandle from, int64_t bytes);
   int (*fill)(GpuDevice* device, GpuHandle memory, uint8_t value, int64_t bytes);
   /* `args`: one handle of memory or a view for each of `launch`'s arguments, in order; of the plan
-     only blocks, threads, dynamic_bytes and num_args are read. */
+     only blocks, threads, dynamic_bytes, early and num_args are read. */
   int (*launch)(GpuDevice* device,
                 GpuHandle kernel,
                 const PlanLaunch* launch,
@@ -138,6 +138,9 @@ int pruner_cuda_runs(const char* code, const char* device);
    pointers. `advice`: what to do when it is not there. */
 int pruner_open_library(
     const char* file, const char* advice, const char* const* names, int count, void* calls);
+/* Returns the address of a function that newer versions of an open library have; NULL: it is not
+   there. */
+void* pruner_find_function(const char* file, const char* name);
 
 #ifdef __cplusplus
 }

@@ -230,14 +230,17 @@ static int move_outputs(const Run* run) {
   return 1;
 }
 
-/* `kernel` and `args` go on by what the step has: launches lie in the order of the steps. */
+/* `kernel` and `args` go on by what the step has: launches lie in the order of the steps. A step
+   that is timed alone begins when the one before it has ended. */
 static int launch_step(const Run* run,
                        const PlanStep* step,
+                       int is_timed,
                        const GpuHandle** kernel,
                        const GpuHandle** args) {
   for (int64_t i = 0; i < step->num_launches; i++) {
     PlanLaunch launch = step->launches[i];
     launch.blocks = plan_number(run->values, launch.blocks);
+    launch.early = launch.early && !is_timed;
     if (!the_driver()->launch(run->module->device, *(*kernel)++, &launch, *args)) return 0;
     *args += launch.num_args;
   }
@@ -252,7 +255,7 @@ static int run_steps(const Run* run, int marked) {
   const GpuHandle* args = run->schedule->args;
   for (int64_t s = 0; s < shapes->num_steps; s++) {
     if (marked && !driver->mark(run->module->device, s)) return 0;
-    if (!launch_step(run, &shapes->steps[s], &kernel, &args)) return 0;
+    if (!launch_step(run, &shapes->steps[s], marked, &kernel, &args)) return 0;
   }
   return !marked || driver->mark(run->module->device, shapes->num_steps);
 }
@@ -296,7 +299,7 @@ static GpuHandle record_step(const Run* run,
   for (int i = 0; recorded && i < kTimedRuns; i++) {
     const GpuHandle* kernels = kernel;
     const GpuHandle* places = args;
-    recorded = launch_step(run, step, &kernels, &places);
+    recorded = launch_step(run, step, 1, &kernels, &places);
   }
   const GpuHandle recording = end_recording(run, recorded);
   /* The first time it has to be brought to the device. */
@@ -310,7 +313,7 @@ static int time_launches(const Run* run,
                          double* seconds) {
   const GpuDriver* driver = the_driver();
   GpuDevice* device = run->module->device;
-  return driver->mark(device, 0) && launch_step(run, step, &kernel, &args) &&
+  return driver->mark(device, 0) && launch_step(run, step, 1, &kernel, &args) &&
          driver->mark(device, 1) && driver->wait(device) && driver->elapsed(device, 0, seconds);
 }
 

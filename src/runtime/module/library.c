@@ -17,3 +17,8 @@ int pruner_open_library(
   }
   return 1;
 }
+
+void* pruner_find_function(const char* file, const char* name) {
+  void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  return library == NULL ? NULL : dlsym(library, name);
+}

@@ -49,6 +49,7 @@ typedef struct {
   int64_t threads;
   int64_t shared_bytes;  /* shared memory of a block */
   int64_t dynamic_bytes; /* part that the launch gives: the kernel declares the others */
+  int64_t early;         /* whether it may begin before the launches before have ended */
   const PlanRange* args; /* in the order of its parameters, the workspace last */
   int64_t num_args;
 } PlanLaunch;

@@ -17,6 +17,16 @@ using CuFunction = void*;
 using CuGraph = void*;
 using CuGraphExec = void*;
 using CuDevicePtr = unsigned long long;
+struct CuLaunchAttribute {
+  int id, pad;
+  int value[16];
+};
+struct CuLaunchConfig {
+  unsigned blocks[3], threads[3], shared_bytes;
+  CuStream stream;
+  const CuLaunchAttribute* attributes;
+  unsigned num_attributes;
+};
 
 CuStatus cuInit(unsigned flags);
 CuStatus cuDriverGetVersion(int* version);
@@ -80,6 +90,10 @@ CuStatus cuLaunchKernel(CuFunction function,
                         CuStream stream,
                         void** arguments,
                         void** extra);
+CuStatus cuLaunchKernelEx(const CuLaunchConfig* config,
+                          CuFunction function,
+                          void** arguments,
+                          void** extra);
 
 CuStatus cuStreamBeginCapture_v2(CuStream stream, int mode);
 CuStatus cuStreamEndCapture(CuStream stream, CuGraph* graph);

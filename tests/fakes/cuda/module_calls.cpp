@@ -229,6 +229,33 @@ FAKE_EXPORT CuStatus cuFuncSetAttribute(CuFunction handle, int attribute, int va
       value);
 }
 
+namespace {
+
+// Puts a kernel into a stream.
+int launch(CuFunction handle, const Shape& shape, CuStream stream_handle, void** arguments, void** extra) {
+  Context& context = here();
+  Stream* const stream = context.stream(stream_handle);
+  const Function* const function = context.functions.find(handle);
+  if (stream == nullptr) return violation("no such stream", kInvalidHandle);
+  if (function == nullptr) return no_function();
+  if (const int status = check_launch(*function, shape)) return status;
+  if (extra != nullptr || (arguments == nullptr && function->table->count > 0)) {
+    return kInvalidValue;
+  }
+  const std::vector<std::string> values = copy_arguments(*function, arguments);
+  return enqueue(context, *stream, {"the kernel " + function->name, [=](Context& later) {
+                                      return run(later, handle, shape, values);
+                                    }});
+}
+
+// The only attribute that the fake knows: the launch may begin before those before it have ended.
+bool is_early(const CuLaunchAttribute& attribute) {
+  constexpr int kProgrammaticStreamSerialization = 6;
+  return attribute.id == kProgrammaticStreamSerialization && attribute.value[0] == 1;
+}
+
+}  // namespace
+
 FAKE_EXPORT CuStatus cuLaunchKernel(CuFunction handle,
                                     unsigned blocks_x,
                                     unsigned blocks_y,
@@ -237,37 +264,50 @@ FAKE_EXPORT CuStatus cuLaunchKernel(CuFunction handle,
                                     unsigned threads_y,
                                     unsigned threads_z,
                                     unsigned shared_bytes,
-                                    CuStream stream_handle,
+                                    CuStream stream,
                                     void** arguments,
                                     void** extra) {
   const Shape shape{
       {blocks_x, blocks_y, blocks_z}, {threads_x, threads_y, threads_z}, shared_bytes};
-  const Function* function = nullptr;
+  return call(
+      __func__,
+      Needs::kContext,
+      [&] { return launch(handle, shape, stream, arguments, extra); },
+      handle,
+      blocks_x,
+      blocks_y,
+      blocks_z,
+      threads_x,
+      threads_y,
+      threads_z,
+      shared_bytes,
+      stream);
+}
+
+FAKE_EXPORT CuStatus cuLaunchKernelEx(const CuLaunchConfig* config,
+                                      CuFunction handle,
+                                      void** arguments,
+                                      void** extra) {
   const auto body = [&]() -> int {
-    Context& context = here();
-    Stream* const stream = context.stream(stream_handle);
-    function = context.functions.find(handle);
-    if (stream == nullptr) return violation("no such stream", kInvalidHandle);
-    if (function == nullptr) return no_function();
-    if (const int status = check_launch(*function, shape)) return status;
-    if (extra != nullptr || (arguments == nullptr && function->table->count > 0)) {
-      return kInvalidValue;
+    if (config == nullptr) return kInvalidValue;
+    if (config->num_attributes > 0 && Rules::get().arch(here().device) < 90)
+      return violation("a launch with attributes on a device that has none", kInvalidValue);
+    for (unsigned i = 0; i < config->num_attributes; ++i) {
+      if (!is_early(config->attributes[i]))
+        return violation("an attribute of a launch that the fake does not know", kInvalidValue);
     }
-    const std::vector<std::string> values = copy_arguments(*function, arguments);
-    return enqueue(context, *stream, {"the kernel " + function->name, [=](Context& later) {
-                                        return run(later, handle, shape, values);
-                                      }});
+    const Shape shape{{config->blocks[0], config->blocks[1], config->blocks[2]},
+                      {config->threads[0], config->threads[1], config->threads[2]},
+                      config->shared_bytes};
+    return launch(handle, shape, config->stream, arguments, extra);
   };
+  if (config == nullptr) return call(__func__, Needs::kContext, body, handle);
   return call(__func__,
               Needs::kContext,
               body,
               handle,
-              blocks_x,
-              blocks_y,
-              blocks_z,
-              threads_x,
-              threads_y,
-              threads_z,
-              shared_bytes,
-              stream_handle);
+              config->blocks[0],
+              config->threads[0],
+              config->shared_bytes,
+              config->stream);
 }
