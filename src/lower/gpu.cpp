@@ -125,7 +125,7 @@ Stmt GpuLowering::kernel(const NestStage& root) {
 // A kernel that other launches of a network come before waits for these, unless its work on
 // constants comes first.
 Stmt GpuLowering::thread_body(const NestStage& root) {
-  if (root.structure == &kAttentionTile) return after_others(attention(root));
+  if (is_attention(*root.structure)) return after_others(attention(root));
   if (root.structure->has_fragments()) return warp_tile(root);
   if (root.structure->fetches()) return after_others(block_tile(root));
   if (root.structure == &kThreadTransform) return after_others(transform(root));

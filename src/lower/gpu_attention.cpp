@@ -19,7 +19,8 @@ constexpr int kLanesOfRow = 4;  // lanes that share a row of a fragment of sums
 Stmt GpuLowering::each_row(const AttentionTile& tile,
                            const std::function<Stmt(const Values&)>& body) {
   return unrolled(tile.scores.a.fragments, [&](const Expr& i) {
-    return unrolled(tile.kernel.of_keys.instruction->m / kRowLanes, [&](const Expr& half) {
+    const int halves = tile.kernel.of_keys.instruction->sum_fragment().rows / kRowLanes;
+    return unrolled(halves, [&](const Expr& half) {
       return body({i, half});
     });
   });
@@ -122,14 +123,21 @@ Stmt GpuLowering::multiply_values(const AttentionTile& tile, const Expr& slot) {
   });
 }
 
+// The weighed sums of a chunk are on their way until the next one's scores are there.
 Stmt GpuLowering::add_keys(const AttentionTile& tile, const Expr& chunk, const Expr& slot) {
-  const Stmt products = multiply(tile.scores, Expr(0), slot);
+  const bool groups = tile.kernel.of_keys.instruction->of_group();
+  const Stmt products = groups ? multiply_by_group(tile.scores, Expr(0), slot, 0)
+                               : multiply(tile.scores, Expr(0), slot);
+  const auto weights = [&](const Expr& i, const Expr& step) {
+    return ElementPlace{tile.weights, {i, step, Expr(0)}};
+  };
   return block({clear_sums(tile.scores),
                 products,
                 mask_scores(tile, chunk),
                 move_maximum(tile),
                 weigh(tile),
-                multiply_values(tile, slot)});
+                groups ? begin_products(tile.weighed, slot, weights)
+                       : multiply_values(tile, slot)});
 }
 
 // The chunks up to the last key that a query of the block sees, where the scores of all later keys
@@ -181,8 +189,10 @@ GpuLowering::AttentionTile GpuLowering::attention_tile(const Expr& warp, const E
   const auto extent = [](const NestStage& stage, int axis) {
     return stage.extents[static_cast<size_t>(axis)];
   };
-  const int64_t rows = extent(weighed, a.rows()) * kRowLanes / row.m;
-  const Expr first = simple(warp * Expr(rows * row.m));
+  const Fragment sums = row.sum_fragment();
+  const int64_t rows = extent(weighed, a.rows()) * kRowLanes / sums.rows;
+  const Expr of_group = simple(floor_div(warp, Expr(row.warps)) * Expr(rows * row.m));
+  const Expr first = simple(of_group + floor_mod(warp, Expr(row.warps)) * Expr(sums.rows));
   const NestStage &query = nest_.of(a.query), &key = nest_.of(a.key), &value = nest_.of(a.value);
   WarpTile scores{
       products,
@@ -201,6 +211,11 @@ GpuLowering::AttentionTile GpuLowering::attention_tile(const Expr& warp, const E
                   value.extents[value.extents.size() - 2] / row.k,
                   weighed.chunks(),
                   weighed.buffers};
+  if (row.of_group()) {
+    lay_in_lines(scores.a, of_group, rows * row.m);
+    lay_in_lines(scores.b, Expr(0), scores.b.lines());
+    lay_in_lines(values.b, Expr(0), values.b.width());
+  }
   return {a, std::move(scores), std::move(values), {}, {}};
 }
 
@@ -237,13 +252,14 @@ void GpuLowering::hold_attention(AttentionTile& tile) {
   share(scores.a, 1);
   share(scores.b, weighed.stages);
   share(weighed.b, weighed.stages);
-  for (WarpOperand* operand : {&scores.a, &scores.b, &weighed.b}) hold_fragments(*operand);
+  if (!row.of_group())
+    for (WarpOperand* operand : {&scores.a, &scores.b, &weighed.b}) hold_fragments(*operand);
   const int64_t own = row.sum_fragment().elements(), rows = scores.a.fragments;
   scores.sums = hold(nest_.of(a.products), {rows, scores.b.fragments, own});
   weighed.sums = hold(nest_.of(a.weighed), {rows, weighed.b.fragments, own});
   tile.weights =
       hold(nest_.of(a.value), {rows, weighed.steps, row.a_fragment().elements()}, ".weights");
-  const int64_t halves = row.m / kRowLanes;
+  const int64_t halves = row.sum_fragment().rows / kRowLanes;
   tile.rows.largest = hold(nest_.of(a.largest), {rows, halves});
   tile.rows.sum = hold(nest_.of(a.sum), {rows, halves});
   tile.rows.factor = hold(nest_.of(a.largest), {rows, halves}, ".factor");

@@ -226,8 +226,22 @@ class GpuLowering : private ProgramParts {
   /// Adds one step's products to the sums; `first_factor` says where a row of fragments lies.
   Stmt add_products(const WarpTile& tile,
                     const std::function<ElementPlace(const Expr&)>& first_factor);
-  /// Adds the products of a chunk by a group's instructions, and leaves them on their way.
-  Stmt multiply_by_group(const WarpTile& tile, const Expr& slot);
+  /// Begins a chunk's products by a group's instructions, and commits them. `first_factor` says
+  /// where a row of fragments of a step lies.
+  Stmt begin_products(
+      const WarpTile& tile,
+      const Expr& slot,
+      const std::function<ElementPlace(const Expr& i, const Expr& step)>& first_factor);
+  /// Begins the products of two factors in shared memory, and waits for all but the last `left`
+  /// commits.
+  Stmt multiply_by_group(const WarpTile& tile, const Expr& slot_a, const Expr& slot_b, int left);
+  /// Returns the place of the matrix of a group from row `along` and term `term` on.
+  ElementPlace matrix_place(const WarpOperand& operand,
+                            const Expr& slot,
+                            const Expr& along,
+                            const Expr& term) const;
+  /// Lays an operand, of which a group reads `rows` rows from `first` on, in a group's lines.
+  void lay_in_lines(WarpOperand& operand, const Expr& first, int64_t rows) const;
   Stmt clear_sums(const WarpTile& tile);
   /// Returns the place of a lane's element `v` of fragment [i, j] in a tile that starts at `start`.
   Values place_of_sum(

@@ -286,32 +286,46 @@ Stmt GpuLowering::multiply(const WarpTile& tile, const Expr& slot_a, const Expr&
   });
 }
 
-// Fences order the copies, and what was done with the sums, before the products. Those of the chunk
-// before may go on; no others, since the next copy takes their place.
-Stmt GpuLowering::multiply_by_group(const WarpTile& tile, const Expr& slot) {
+ElementPlace GpuLowering::matrix_place(const WarpOperand& operand,
+                                       const Expr& slot,
+                                       const Expr& along,
+                                       const Expr& term) const {
+  const Expr first = operand.of_group + along;
+  return {operand.shared,
+          operand.terms_first ? shared_place(operand, slot, term, first)
+                              : shared_place(operand, slot, first, term)};
+}
+
+Stmt GpuLowering::begin_products(
+    const WarpTile& tile,
+    const Expr& slot,
+    const std::function<ElementPlace(const Expr& i, const Expr& step)>& first_factor) {
   const MmaInstruction& row = *tile.contraction.instruction;
-  const auto place = [&](const WarpOperand& operand, const Expr& along, const Expr& term) {
-    const Expr first = operand.of_group + along;
-    return ElementPlace{operand.shared,
-                        operand.terms_first ? shared_place(operand, slot, term, first)
-                                            : shared_place(operand, slot, first, term)};
-  };
   const Stmt products = unrolled(tile.steps, [&](const Expr& step) {
     return unrolled(tile.a.fragments, [&](const Expr& i) {
-      const Expr term = step * Expr(row.k);
       return make_stmt(GroupMma{&row,
                                 {tile.sums, {i, Expr(0), Expr(0)}},
-                                place(tile.a, i * Expr(row.m), term),
-                                place(tile.b, Expr(0), term),
+                                first_factor(i, step),
+                                matrix_place(tile.b, slot, Expr(0), step * Expr(row.k)),
                                 static_cast<int>(tile.b.fragments * row.n),
                                 tile.a.terms_first,
                                 tile.b.terms_first});
     });
   });
-  return block({make_stmt(GroupFence{}),
-                products,
-                make_stmt(GroupCommit{}),
-                make_stmt(GroupWait{static_cast<int>(tile.multiplied())})});
+  return block({make_stmt(GroupFence{}), products, make_stmt(GroupCommit{})});
+}
+
+// Fences order the copies, and what was done with the sums, before the products. Those of the chunk
+// before may go on; no others, since the next copy takes their place.
+Stmt GpuLowering::multiply_by_group(const WarpTile& tile,
+                                    const Expr& slot_a,
+                                    const Expr& slot_b,
+                                    int left) {
+  const MmaInstruction& row = *tile.contraction.instruction;
+  const auto first_factor = [&](const Expr& i, const Expr& step) {
+    return matrix_place(tile.a, slot_a, i * Expr(row.m), step * Expr(row.k));
+  };
+  return block({begin_products(tile, slot_b, first_factor), make_stmt(GroupWait{left})});
 }
 
 Stmt GpuLowering::committed(Stmt copy) const {
@@ -479,6 +493,14 @@ void GpuLowering::hold_fragments(WarpOperand& operand) {
       hold(operand.fetch, {operand.fragments, operand.fragment.elements()}, ".fragments");
 }
 
+// Lines are as long as divides the terms, or a group's rows, up to what an instruction reads.
+void GpuLowering::lay_in_lines(WarpOperand& operand, const Expr& first, int64_t rows) const {
+  const int64_t bytes = dtype_bytes(dag_[operand.fetch.stage].dtype);
+  const int64_t box = group_line_rows(operand.terms_first ? rows : operand.width(), bytes);
+  operand.of_group = first;
+  operand.box = box < operand.width() ? box : 0;
+}
+
 void GpuLowering::share(WarpOperand& operand, int64_t stages) {
   std::vector<int64_t> shape = {stages, operand.lines(), operand.width()};
   if (operand.box > 0) {
@@ -538,11 +560,8 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
                   sum.buffers};
     tile.steps = tile.a.terms() / row.k;
     if (row.of_group()) {
-      tile.a.of_group = unit_m;
-      tile.b.of_group = first_n;
-      const int64_t of_row = dtype_bytes(row.a);
-      if (c->a.terms_first) tile.a.box = group_line_rows(frags_m * row.m, of_row);
-      if (c->b.terms_first) tile.b.box = group_line_rows(frags_n * row.n, of_row);
+      lay_in_lines(tile.a, unit_m, frags_m * row.m);
+      lay_in_lines(tile.b, first_n, frags_n * row.n);
     }
     for (WarpOperand* operand : {&tile.a, &tile.b}) {
       share(*operand, tile.stages);
@@ -563,7 +582,7 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
       return block({copy_chunk(tile, tile.a, chunk), copy_chunk(tile, tile.b, chunk)});
     };
     const auto add = [&](const Expr&, const Expr& slot) {
-      return row.of_group() ? multiply_by_group(tile, slot) : multiply(tile, slot, slot);
+      return row.of_group() ? multiply_by_group(tile, slot, slot, 1) : multiply(tile, slot, slot);
     };
     return block({clear,
                   pipeline(tile,

@@ -253,7 +253,7 @@ void LockstepRun::check_waited(TensorId id) {
 
 bool LockstepRun::report_summed(TensorId buffer, size_t flat) {
   report(element_name(buffer, static_cast<int64_t>(flat)) +
-         " is touched before its group has waited for the products that are added to it");
+         " is touched before its group has waited for its products");
   return false;
 }
 

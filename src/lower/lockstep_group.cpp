@@ -72,22 +72,62 @@ std::vector<T> LockstepRun::factor(const SlotPlace& place,
   return elements;
 }
 
+bool LockstepRun::is_fenced(TensorId buffer) {
+  if (!memory(buffer).unfenced) return true;
+  report(program_[buffer].name + " is written with no fence of its group before its products begin");
+  return false;
+}
+
+// An element of registers is part of a product on its way.
+void LockstepRun::begin_product(TensorId buffer, size_t at, int first) {
+  Memory& m = memory(buffer);
+  if (m.summed.empty()) m.summed.assign(m.is_real ? m.reals.size() : m.integers.size(), 0);
+  ++m.summed[at];
+  groups_[static_cast<size_t>(first / kGroupThreads)].open.held.push_back({buffer, at});
+}
+
+// Returns a first factor's elements [rows, terms] that lie in the registers of the group of thread
+// `first`.
 template <typename T>
-void LockstepRun::begin_products(const GroupMmaStep& s, int first, std::vector<T> Memory::*values) {
+std::vector<T> LockstepRun::held_factor(const SlotPlace& place,
+                                        const MmaInstruction& row,
+                                        int first,
+                                        std::vector<T> Memory::*values) {
+  Threads group(kGroupThreads);
+  std::iota(group.begin(), group.end(), first);
+  const Fragment f = row.a_fragment();
+  const std::vector<int64_t> flats = places(place, group, f.elements());
+  if (flats.empty() || !is_fenced(place.buffer)) return {};
+  std::vector<T> elements(static_cast<size_t>(row.m * row.k));
+  for (const int t : group) {
+    const int lane = t % kWarpLanes, of_warp = (t - first) / kWarpLanes * f.rows;
+    for (int v = 0; v < f.elements(); ++v) {
+      const int64_t flat = flats[static_cast<size_t>(t)] + v;
+      const size_t at = memory_place(place.buffer, flat, t);
+      if (!touched<false>(looks(place.buffer), static_cast<size_t>(flat), at, t)) return {};
+      elements[static_cast<size_t>((of_warp + f.row(lane, v)) * row.k + f.col(lane, v))] =
+          group_factor_of(row.a, (memory(place.buffer).*values)[at]);
+      begin_product(place.buffer, at, first);
+    }
+  }
+  return elements;
+}
+
+template <typename T>
+void LockstepRun::begin_products(const GroupMmaStep& s,
+                                 int first,
+                                 std::vector<T> Memory::*values) {
   const MmaInstruction& row = *s.instruction;
-  const std::vector<T> a = factor(s.a, first, row.m, row.k, s.a_terms_first, values);
+  const bool held = program_[s.a.buffer].scope == Scope::kRegister;
+  const std::vector<T> a = held ? held_factor(s.a, row, first, values)
+                                : factor(s.a, first, row.m, row.k, s.a_terms_first, values);
   const std::vector<T> b = factor(s.b, first, s.columns, row.k, s.b_terms_first, values);
   Threads group(kGroupThreads);
   std::iota(group.begin(), group.end(), first);
   const Fragment f = {row.m / kGroupWarps, s.columns, row.sum_fragment().run};
   const std::vector<int64_t> flats = places(s.sum, group, f.elements());
-  if (!problem_.empty() || flats.empty()) return;
+  if (!problem_.empty() || flats.empty() || !is_fenced(s.sum.buffer)) return;
   Memory& m = memory(s.sum.buffer);
-  if (m.unfenced)
-    return report(program_[s.sum.buffer].name +
-                  " is written with no fence of its group before products are added to it");
-  if (m.summed.empty()) m.summed.assign((m.*values).size(), 0);
-  Products& open = groups_[static_cast<size_t>(first / kGroupThreads)].open;
   for (const int t : group) {
     const int lane = t % kWarpLanes, of_warp = (t - first) / kWarpLanes * f.rows;
     for (int v = 0; v < f.elements(); ++v) {
@@ -98,8 +138,7 @@ void LockstepRun::begin_products(const GroupMmaStep& s, int first, std::vector<T
       for (int k = 0; k < row.k; ++k) total += x[k] * y[k];
       (m.*values)[at] = sum_of(row.sum, total);
       if (!m.written.empty()) m.written[at] = true;
-      ++m.summed[at];
-      open.sums.push_back({s.sum.buffer, at});
+      begin_product(s.sum.buffer, at, first);
     }
   }
 }
@@ -134,7 +173,7 @@ void LockstepRun::group_wait(const GroupWaitStep& s, const Threads& threads) {
 void LockstepRun::end_products(const Products& products, int first) {
   for (const Element& e : products.factors)
     races_.end_product(memory(e.buffer).touches[e.at], first);
-  for (const Element& e : products.sums) {
+  for (const Element& e : products.held) {
     std::vector<uint8_t>& summed = memory(e.buffer).summed;
     if (!summed.empty()) --summed[e.at];
   }

@@ -18,7 +18,7 @@ struct Memory {
   std::vector<int64_t> integers;
   std::vector<bool> written;  // only if unwritten elements are asked for
   std::vector<Touch> touches;
-  std::vector<uint8_t> summed;  // products on their way that are added to each element
+  std::vector<uint8_t> summed;  // products on their way of each element of registers
   bool unfenced = false;        // a statement wrote it after the last fence of its group
 };
 
@@ -159,7 +159,7 @@ class LockstepRun {
     size_t at;
   };
   struct Products {
-    std::vector<Element> factors, sums;
+    std::vector<Element> factors, held;  // in shared memory; in registers, with the sums
   };
   struct GroupProducts {
     Products open;                 // begun since the last commit
@@ -169,6 +169,13 @@ class LockstepRun {
   void group_mma(const GroupMmaStep& s, const Threads& threads);
   template <typename T>
   void begin_products(const GroupMmaStep& s, int first, std::vector<T> Memory::*values);
+  template <typename T>
+  std::vector<T> held_factor(const SlotPlace& place,
+                             const MmaInstruction& row,
+                             int first,
+                             std::vector<T> Memory::*values);
+  bool is_fenced(TensorId buffer);
+  void begin_product(TensorId buffer, size_t at, int first);
   template <typename T>
   std::vector<T> factor(const SlotPlace& place,
                         int first,

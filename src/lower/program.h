@@ -63,10 +63,11 @@
 //    (space/matrix_lines.h). Either a line has terms of one row, and the place is one of the
 //    first terms of a line whose number is a multiple of eight; or a line has rows of one term,
 //    also one of 16 bytes, and the place is the first of such a line. Then rows beyond the line's
-//    are so many lines further on as the next to last dimension has.
+//    are so many lines further on as the next to last dimension has. The first matrix may also lie
+//    in registers, where each warp has the fragment of its 16 rows.
 //  - GroupCommit makes one of all products that a group has begun since its last one. GroupWait
 //    lets each group wait until all of these but the last `groups` are done. Until then nobody may
-//    touch their sums, nor write to their matrices; more products may be added to the same sums.
+//    touch their sums and what they read of registers, nor write to their matrices; more products may be added to the same sums.
 //  - GroupFence orders what a thread did with its registers before the products that are begun
 //    after. SharedFence orders what it wrote to shared memory before what products read there
 //    after the next Barrier: no Barrier alone does.
@@ -193,7 +194,7 @@ struct Wait {
 
 struct GroupMma {
   const MmaInstruction* instruction;                  // a group's row of the table
-  ElementPlace sum, a, b;                             // kRegister, kShared, kShared
+  ElementPlace sum, a, b;  // kRegister; kShared or kRegister; kShared
   int columns = 8;                                    // a multiple of the row's that it takes
   bool a_terms_first = false, b_terms_first = false;  // whether a line has rows of one term
 };

@@ -205,7 +205,13 @@ Result<Unit> check_warp_stmt(const Program& program,
     return Error("a group's mma of ", row.shape, " has ", n.columns, " columns");
   const int64_t sums = row.sum_fragment().elements() * int64_t{n.columns / row.n};
   TRY(in_registers(program, n.sum, row.sum, sums, lets));
-  TRY(in_lines(program, n.a, row.a, n.a_terms_first, lets));
+  if (program[n.a.buffer].scope != Scope::kRegister) {
+    TRY(in_lines(program, n.a, row.a, n.a_terms_first, lets));
+  } else if (n.a_terms_first || n.a.buffer == n.sum.buffer) {
+    return Error("a group's mma has a first factor in registers that is none");
+  } else {
+    TRY(in_registers(program, n.a, row.a, row.a_fragment().elements(), lets));
+  }
   return in_lines(program, n.b, row.b, n.b_terms_first, lets);
 }
 

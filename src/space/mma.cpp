@@ -1,5 +1,7 @@
 #include "space/mma.h"
 
+#include <fmt/format.h>
+
 namespace pruner {
 namespace {
 
@@ -42,6 +44,10 @@ constexpr MmaInstruction kMmaInstructions[] = {
 }  // namespace
 
 std::span<const MmaInstruction> mma_instructions() { return kMmaInstructions; }
+
+std::string mma_shape(std::span<const int64_t> shape) {
+  return fmt::format("m{}n{}k{}", shape[0], shape[1], shape[2]);
+}
 
 const MmaInstruction* find_mma_instruction(std::string_view shape, DType a, DType b, DType sum) {
   for (const MmaInstruction& row : kMmaInstructions)

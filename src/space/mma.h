@@ -4,7 +4,9 @@
 // (matrix_lines.h) while the warps go on.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "space/fragment.h"
@@ -53,6 +55,9 @@ struct MmaInstruction {
 
 /// Returns every row of the table.
 std::span<const MmaInstruction> mma_instructions();
+
+/// Returns PTX's name of a shape (m x n x k): "m16n8k16".
+std::string mma_shape(std::span<const int64_t> shape);
 
 /// Returns the instruction of a shape and types; null if there is none.
 const MmaInstruction* find_mma_instruction(std::string_view shape, DType a, DType b, DType sum);

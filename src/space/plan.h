@@ -110,7 +110,7 @@ struct SketchTables {
   IdMap<StageId, const DotInstruction*> dots;  // dot instruction; null: none
   IdMap<StageId, double> dot_rates;            // rate of the dot instruction
   IdMap<StageId, std::optional<MmaContraction>> mmas;  // contractions that warps accumulate
-  std::optional<AttentionKernel> attention;            // the kernel of kAttentionTile
+  std::optional<AttentionKernel> attention;            // the kernel of is_attention()
   IdMap<StageId, OperationCounts> counts;  // operations of the body, iterators as they stand
   IdMap<StageId, std::vector<int>> iterator_uses;  // uses of each iterator in the body
 };

@@ -64,7 +64,10 @@ std::vector<Sketch> gpu_sketches(const ComputeDag& dag,
 
 /// The sketch of attention as one kernel (gpu/attention_sketch.cpp); the DAG passes
 /// has_attention_kernel().
-Sketch attention_sketch(ComputeDag dag, const Task& task, const Form& form);
+Sketch attention_sketch(ComputeDag dag,
+                        const Task& task,
+                        const Form& form,
+                        const LoopStructure& structure);
 
 /// Width of the vector loop over an axis of `extent` elements: the target's lanes, or the power of
 /// two that covers a shorter axis; 1 for an axis of one element.

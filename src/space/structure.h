@@ -172,12 +172,15 @@ extern const LoopStructure kBlockTile, kFetch, kThreadElements, kBlockRows, kThr
 /// The most elements that a thread of kBlockRows keeps in registers, of all tensors whose rows it
 /// keeps.
 inline constexpr int64_t kMostHeldElements = 64;
-/// Attention as one kernel (gpu/attention.h): the weighed values and their root, which have the
-/// same levels; the products of queries and keys; what each thread makes of its scores in
+/// Attention as one kernel (gpu/attention.h), of single warps or of groups of them: the weighed
+/// values and their root, which have the same levels; the products of queries and keys; what each thread makes of its scores in
 /// registers.
-extern const LoopStructure kAttentionTile, kAttentionScores, kAttentionPart;
+extern const LoopStructure kAttentionTile, kGroupAttentionTile, kAttentionScores, kAttentionPart;
+inline bool is_attention(const LoopStructure& structure) {
+  return &structure == &kAttentionTile || &structure == &kGroupAttentionTile;
+}
 
-/// Levels of kAttentionTile and kAttentionScores, by their numbers.
+/// Levels of kAttentionTile, kGroupAttentionTile and kAttentionScores, by their numbers.
 enum AttentionLevel : uint8_t {
   kAttentionBlocks,
   kAttentionWarps,

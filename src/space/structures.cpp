@@ -86,6 +86,13 @@ Choices group_fragments(const TiledAxis& a) {
 // 128 bytes of terms, which are the longest line that an instruction reads.
 Choices group_steps(const TiledAxis& a) { return powers_of_two(1, std::min<int64_t>(a.extent, 4)); }
 
+Choices key_steps(const TiledAxis& a) {
+  Choices steps;
+  for (const int32_t step : {1, 2, 4, 6, 8, 10, 12})
+    if (step <= a.extent) steps.push_back(step);
+  return steps;
+}
+
 using enum Axes;
 using enum Iterations;
 constexpr DecisionKind kTiles = DecisionKind::kTile;
@@ -184,6 +191,16 @@ constexpr Level kGroupLevels[] = {
     {kReduction, Bind::kSerial},
     {kReduction, Bind::kSerial, kDecided, kTiles, "steps", nullptr, group_steps},
     {kSpace, Bind::kSerial, kDecided, kTiles, "fragments", nullptr, group_fragments},
+    {kReduction, Bind::kSerial, kShape},
+    {kSpace, Bind::kSerial, kFragment}};
+// Chunks of keys of up to twelve instructions.
+constexpr Level kGroupAttentionLevels[] = {
+    {kSpace, Bind::kBlocks},
+    {kSpace, Bind::kWarps, kDecided, kTiles, "groups", nullptr, groups},
+    {kSpace, Bind::kThreads, kFragmentLanes},
+    {kReduction, Bind::kSerial},
+    {kReduction, Bind::kSerial, kDecided, kTiles, "steps", nullptr, key_steps},
+    {kSpace, Bind::kSerial, kDecided, kTiles, "fragments", nullptr, fragments},
     {kReduction, Bind::kSerial, kShape},
     {kSpace, Bind::kSerial, kFragment}};
 // A thread's scores of a chunk of keys, and its sums over them.
@@ -391,19 +408,27 @@ constexpr LoopStructure kGroupTile8 = of_groups("m64n8k8-tile", kM64N8K8);
 constexpr LoopStructure kGroupTile32 = of_groups("m64n8k32-tile", kM64N8K32);
 
 // Keys and values of a chunk are copied ahead together; more than a few chunks leave no room.
-constexpr int32_t kAttentionPipeline[] = {2, 3, 4};
+constexpr int32_t kAttentionPipeline[] = {2, 3, 4}, kGroupAttentionPipeline[] = {3, 4};
 constexpr LoopStructure kAttentionTile = {.name = "attention-tile",
                                           .levels = kWarpLevels,
                                           .sum = {kAttentionChunks, 3, Scope::kRegister},
                                           .fetch = {kAttentionSteps, 1, Scope::kShared},
                                           .buffers = kAttentionPipeline,
                                           .instruction = kM16N8K16};
+constexpr LoopStructure kGroupAttentionTile = {.name = "group-attention-tile",
+                                               .levels = kGroupAttentionLevels,
+                                               .sum = {kAttentionChunks, 3, Scope::kRegister},
+                                               .fetch = {kAttentionSteps, 1, Scope::kShared},
+                                               .buffers = kGroupAttentionPipeline,
+                                               .instruction = kM64N8K16,
+                                               .warps = kGroupWarps};
 constexpr LoopStructure kAttentionScores = {
     .name = "attention-scores", .levels = kWarpLevels, .instruction = kM16N8K16};
 constexpr LoopStructure kAttentionPart = {.name = "attention-part", .levels = kAttentionPartLevels};
 
+template <const auto& kShape>
 bool has_attention(const ComputeDag& dag, const Target& target) {
-  return target.is_gpu() && has_attention_kernel(dag, target.gpu);
+  return target.is_gpu() && has_attention_kernel(dag, target.gpu, kShape);
 }
 
 template <const auto& kShape>
@@ -433,7 +458,8 @@ static constexpr StructureRule kRules[] = {
     {&kOctRows, has_dot<8, kPairRows>},
     {&kOctRowsCache, has_long_dot<8, kPairRows>},
     {&kBlockTile, on_gpu},
-    {&kAttentionTile, has_attention},
+    {&kAttentionTile, has_attention<kM16N8K16>},
+    {&kGroupAttentionTile, has_attention<kM64N8K16>},
     {&kWarpTile16, has_mma<kM16N8K16>},
     {&kWarpTile8, has_mma<kM16N8K8>, lacks_mma<kM16N8K16>},
     {&kWarpTile32, has_mma<kM16N8K32>},

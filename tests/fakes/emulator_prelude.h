@@ -306,6 +306,7 @@ struct Product {
   void (*add)(const Product&);  // null: ends what one commit made a group of
   Product* next;
   unsigned long long a, b;  // matrix descriptors
+  unsigned held[8];         // the first matrix, if it lies in registers
   void* sums[128];          // registers
 };
 static Product *first_product[1024], *last_product[1024];  // queues, one a thread
@@ -369,6 +370,51 @@ static inline void add_product(const Product& product) {
     }
     __builtin_memcpy(product.sums[word], &made, sizeof made);
   }
+}
+
+// The same with the first matrix in registers, as each lane holds its part of it.
+template <int kN, int kK, typename Sum, typename A, typename B, bool kTransposedB>
+static inline void add_held_product(const Product& product) {
+  constexpr pruner::Fragment sum{16, kN, 2}, a{16, kK, A::kRun};
+  static double rows[1024 / 32][16 * kK];  // of each warp
+  double* const mine = rows[threadIdx.x / pruner::kWarpLanes];
+  for (int v = 0; v < a.elements(); ++v)
+    mine[a.row(lane(), v) * kK + a.col(lane(), v)] = A::get(product.held[v / A::kRun], v % A::kRun);
+  fake_thread.meet(__LINE__);
+  for (int word = 0; word < sum.elements() / Sum::kRun; ++word) {
+    unsigned made = 0, old;
+    __builtin_memcpy(&old, product.sums[word], sizeof old);
+    for (int i = 0; i < Sum::kRun; ++i) {
+      const int v = word * Sum::kRun + i;
+      double total = Sum::get(old, i);
+      for (int k = 0; k < kK; ++k)
+        total += mine[sum.row(lane(), v) * kK + k] *
+                 element_of<B, kTransposedB>(product.b, sum.col(lane(), v), k);
+      made |= Sum::set(total) << (i * 32 / Sum::kRun);
+    }
+    __builtin_memcpy(product.sums[word], &made, sizeof made);
+  }
+  fake_thread.meet(__LINE__);  // before the rows are others
+}
+
+template <int kN,
+          int kK,
+          typename Sum,
+          typename A,
+          typename B,
+          bool kTransposedB,
+          typename Out,
+          typename In>
+static inline void held_group_mma(const Out& out, const In& in) {
+  constexpr int kWords = pruner::Fragment{16, kK, A::kRun}.elements() / A::kRun;
+  static_assert(Out::kCount == pruner::Fragment{16, kN, 2}.elements() / Sum::kRun);
+  static_assert(In::kCount == kWords + 1);
+  fake_thread.meet(__LINE__);
+  Product* const product = new_product();
+  product->add = add_held_product<kN, kK, Sum, A, B, kTransposedB>;
+  for (int i = 0; i < kWords; ++i) product->held[i] = static_cast<unsigned>(in.items[i].bits);
+  product->b = in.items[kWords].bits;
+  for (int i = 0; i < Out::kCount; ++i) product->sums[i] = out.items[i].place;
 }
 
 template <int kN,

@@ -83,6 +83,16 @@ bool is_group_mma(const std::smatch& m) {
   return k == 16 && (half || (a == "bf16" && sum == "f32")) && std::regex_match(options, kFour);
 }
 
+// The same with the first operand in registers, which is never transposed: of 16-bit elements alone.
+bool is_held_group_mma(const std::smatch& m) {
+  static const std::regex kOptions("^, 1, 1, [01]$");
+  const int n = std::stoi(m[1]);
+  const bool types = m[4] == m[5] && (m[4] == "f16" || m[4] == "bf16") &&
+                     (m[3] == "f32" || (m[3] == "f16" && m[4] == "f16"));
+  return n % 8 == 0 && n >= 8 && n <= 256 && m[2] == "16" && types &&
+         std::regex_match(m.str(6), kOptions);
+}
+
 // The function of the prelude and its template arguments; nothing: it has none.
 std::string function_of(const std::string& text) {
   static const std::regex kMma(
@@ -96,11 +106,17 @@ std::string function_of(const std::string& text) {
   static const std::regex kGroupMma(
       R"(^\{ \.reg \.pred p; setp\.ne\.b32 p, 1, 0; wgmma\.mma_async\.sync\.aligned\.)"
       R"(m64n(\d+)k(\d+)\.(\w+)\.(\w+)\.(\w+) \{[^}]*\}, %\d+, %\d+, p([01 ,]*); \}$)");
+  static const std::regex kHeldGroupMma(
+      R"(^\{ \.reg \.pred p; setp\.ne\.b32 p, 1, 0; wgmma\.mma_async\.sync\.aligned\.)"
+      R"(m64n(\d+)k(\d+)\.(\w+)\.(\w+)\.(\w+) \{[^}]*\}, \{[^}]*\}, %\d+, p([01 ,]*); \}$)");
   static const std::regex kGroupWait(R"(^wgmma\.wait_group\.sync\.aligned ([0-7]);$)");
   std::smatch m;
   if (std::regex_search(text, m, kGroupMma) && is_group_mma(m))
     return m.format("group_mma<$1, $2, fakes::of_$3, fakes::of_$4, fakes::of_$5, ") +
            transposes(m[6]) + ">";
+  if (std::regex_search(text, m, kHeldGroupMma) && is_held_group_mma(m))
+    return m.format("held_group_mma<$1, $2, fakes::of_$3, fakes::of_$4, fakes::of_$5, ") +
+           (m.str(6) == ", 1, 1, 1" ? "true>" : "false>");
   if (std::regex_search(text, m, kGroupWait)) return m.format("wait_for_products<$1>");
   if (text == "wgmma.commit_group.sync.aligned;") return "commit_products";
   if (text == "wgmma.fence.sync.aligned;" || text == "fence.proxy.async.shared::cta;" ||

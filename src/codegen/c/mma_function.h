@@ -30,6 +30,9 @@ MmaFunction mma_function(const MmaInstruction& row, bool rounds_operands = true)
 MmaFunction group_mma_function(const MmaInstruction& row,
                                int columns,
                                std::array<bool, 2> transposed = {});
+/// Returns the function whose first operand is the bits of what a lane holds of it: const unsigned*
+/// a.
+MmaFunction held_group_mma_function(const MmaInstruction& row, int columns, bool transposed_b);
 
 /// A call of matrix_descriptor() for the matrix of so many columns and lines that begins at
 /// `place`, an expression of CUDA C.

@@ -161,35 +161,39 @@ MmaFunction mma_function(const MmaInstruction& row, bool rounds_operands) {
   return function;
 }
 
-MmaFunction group_mma_function(const MmaInstruction& row,
-                               int columns,
-                               std::array<bool, 2> transposed) {
-  const bool wide = row.sum == DType::kFloat32;
+// The text of a group's instruction: `a` is its first operand, of `of_a` arguments of `given_a`.
+static MmaFunction group_function(const MmaInstruction& row,
+                                  int columns,
+                                  const std::string& suffix,
+                                  const std::string& transposes,
+                                  const char* type_of_a,
+                                  int of_a) {
+  const bool wide = row.sum == DType::kFloat32, held = of_a > 0;
   const int sums = columns / row.n * registers_of(row.sum_fragment(), row.sum);
-  std::string options = "p";
-  if (is_float(row.a)) options += ", 1, 1";  // neither operand is negated
-  if (dtype_bytes(row.a) == 2) options += fmt::format(", {:d}, {:d}", transposed[0], transposed[1]);
+  const int last = sums + std::max(of_a, 1);
   MmaFunction function;
-  function.name = fmt::format("wgmma_m{}n{}k{}_{}_{}_{}{}{}",
+  function.name = fmt::format("wgmma_m{}n{}k{}_{}_{}_{}{}",
                               row.m,
                               columns,
                               row.k,
                               ptx_type(row.sum),
                               ptx_type(row.a),
                               ptx_type(row.b),
-                              transposed[0] ? "_transposed_a" : "",
-                              transposed[1] ? "_transposed_b" : "");
+                              suffix);
   function.sum_type = wide ? "float" : "unsigned";
   function.sum_registers = sums;
+  // 1, 1: neither operand is negated.
+  const std::string options = std::string(is_float(row.a) ? "p, 1, 1" : "p") + transposes;
   function.texts = {
       kSharedAddress,
       kDescriptor,
-      fmt::format(" void {}({}* sum, unsigned long long a, unsigned long long b) {{\n"
+      fmt::format(" void {}({}* sum, {} a, unsigned long long b) {{\n"
                   "  asm volatile(\"{{ .reg .pred p; setp.ne.b32 p, 1, 0; "
-                  "wgmma.mma_async.sync.aligned.m{}n{}k{}.{}.{}.{} {}, %{}, %{}, {}; }}\"\n"
-                  "               : {}\n               : \"l\"(a), \"l\"(b));\n}}\n",
+                  "wgmma.mma_async.sync.aligned.m{}n{}k{}.{}.{}.{} {}, {}, %{}, {}; }}\"\n"
+                  "               : {}\n               : {}, \"l\"(b));\n}}\n",
                   function.name,
                   function.sum_type,
+                  type_of_a,
                   row.m,
                   columns,
                   row.k,
@@ -197,11 +201,35 @@ MmaFunction group_mma_function(const MmaInstruction& row,
                   ptx_operand_type(row.a),
                   ptx_operand_type(row.b),
                   numbered(0, sums),
-                  sums,
-                  sums + 1,
+                  held ? numbered(sums, of_a) : fmt::format("%{}", sums),
+                  last,
                   options,
-                  operands(wide ? "+f" : "+r", "sum[{}]", sums))};
+                  operands(wide ? "+f" : "+r", "sum[{}]", sums),
+                  held ? operands("r", "a[{}]", of_a) : "\"l\"(a)")};
   return function;
+}
+
+MmaFunction group_mma_function(const MmaInstruction& row,
+                               int columns,
+                               std::array<bool, 2> transposed) {
+  const std::string suffix = std::string(transposed[0] ? "_transposed_a" : "") +
+                             (transposed[1] ? "_transposed_b" : "");
+  const bool narrow = dtype_bytes(row.a) == 2;
+  const std::string transposes =
+      narrow ? fmt::format(", {:d}, {:d}", transposed[0], transposed[1]) : "";
+  return group_function(row, columns, suffix, transposes, "unsigned long long", 0);
+}
+
+MmaFunction held_group_mma_function(const MmaInstruction& row, int columns, bool transposed_b) {
+  const std::string suffix = std::string("_held_a") + (transposed_b ? "_transposed_b" : "");
+  const std::string transposes =
+      dtype_bytes(row.a) == 2 ? fmt::format(", {:d}", transposed_b) : "";
+  return group_function(row,
+                        columns,
+                        suffix,
+                        transposes,
+                        "const unsigned*",
+                        registers_of(row.a_fragment(), row.a));
 }
 
 // Distances between boxes and between eight lines; of lines of 16 bytes the other way round. Of
@@ -278,8 +306,10 @@ void CPrinter::warp(const Wait& n) {
 }
 
 void CPrinter::warp(const GroupMma& n) {
+  const bool held = program_[n.a.buffer].scope == Scope::kRegister;
   const MmaFunction function =
-      group_mma_function(*n.instruction, n.columns, {n.a_terms_first, n.b_terms_first});
+      held ? held_group_mma_function(*n.instruction, n.columns, n.b_terms_first)
+           : group_mma_function(*n.instruction, n.columns, {n.a_terms_first, n.b_terms_first});
   for (const std::string& text : function.texts) use_warp_function(text);
   group_sums_.insert(n.sum.buffer.value);
   const auto matrix = [&](const ElementPlace& place, bool terms_first) {
@@ -291,7 +321,8 @@ void CPrinter::warp(const GroupMma& n) {
   };
   const bool wide = n.instruction->sum == DType::kFloat32;
   line() << function.name << "(" << address(n.sum, wide ? "" : "unsigned") << ", "
-         << matrix(n.a, n.a_terms_first) << ", " << matrix(n.b, n.b_terms_first) << ");\n";
+         << (held ? address(n.a, "const unsigned") : matrix(n.a, n.a_terms_first)) << ", "
+         << matrix(n.b, n.b_terms_first) << ");\n";
 }
 
 void CPrinter::warp(const GroupCommit&) {

@@ -109,19 +109,26 @@ bool take_operands(const ComputeDag& dag, Attention& a) {
 
 // Returns the instruction for products of the operands' type; null if the GPU's units don't compute
 // such heads.
-const MmaInstruction* instruction_of(const ComputeDag& dag, const Attention& a, const Gpu& gpu) {
+const MmaInstruction* instruction_of(const ComputeDag& dag,
+                                     const Attention& a,
+                                     const Gpu& gpu,
+                                     std::span<const int64_t> shape) {
   const DType dtype = dag[a.query->tensor].dtype;
-  const MmaInstruction* row = find_mma_instruction("m16n8k16", dtype, dtype, DType::kFloat32);
+  const MmaInstruction* row =
+      find_mma_instruction(mma_shape(shape), dtype, dtype, DType::kFloat32);
   if (row == nullptr || gpu.tensor_rates.*row->rate <= 0) return nullptr;
+  if (!row->is_on(compute_capability(gpu))) return nullptr;
   const Stage &products = dag[a.products], &weighed = dag[a.softmax.weighed];
   const AttentionHead head{.queries = products.axes[static_cast<size_t>(a.rows)].extent,
                            .keys = products.axes.back().extent,
                            .terms = products.reduce_axes[0].extent,
                            .width = weighed.axes.back().extent};
-  return has_attention_units(head, gpu) ? row : nullptr;
+  return 2 * head.queries >= row->m && has_attention_units(head, gpu) ? row : nullptr;
 }
 
-std::optional<Attention> attention_of(const ComputeDag& dag, const Gpu& gpu) {
+std::optional<Attention> attention_of(const ComputeDag& dag,
+                                      const Gpu& gpu,
+                                      std::span<const int64_t> shape) {
   for (int s = 0; s < dag.size(); ++s) {
     if (dag[StageId{s}].combiner != Combiner::kMax) continue;
     const std::optional<WeighedSoftmax> softmax = softmax_of(dag, StageId{s});
@@ -140,7 +147,7 @@ std::optional<Attention> attention_of(const ComputeDag& dag, const Gpu& gpu) {
         return std::nullopt;
     if (!reads_own_rows(dag, softmax->weighed, softmax->exps) || !take_operands(dag, a))
       return std::nullopt;
-    a.instruction = instruction_of(dag, a, gpu);
+    a.instruction = instruction_of(dag, a, gpu, shape);
     return a.instruction != nullptr ? std::optional(a) : std::nullopt;
   }
   return std::nullopt;
@@ -184,12 +191,14 @@ StageId copy_factor(
 
 }  // namespace
 
-bool has_attention_kernel(const ComputeDag& dag, const Gpu& gpu) {
-  return attention_of(dag, gpu).has_value();
+bool has_attention_kernel(const ComputeDag& dag, const Gpu& gpu, std::span<const int64_t> shape) {
+  return attention_of(dag, gpu, shape).has_value();
 }
 
-AttentionKernel make_attention_kernel(ComputeDag& dag, const Gpu& gpu) {
-  const std::optional<Attention> found = attention_of(dag, gpu);
+AttentionKernel make_attention_kernel(ComputeDag& dag,
+                                      const Gpu& gpu,
+                                      std::span<const int64_t> shape) {
+  const std::optional<Attention> found = attention_of(dag, gpu, shape);
   CHECK(found.has_value()) << "no attention that one kernel computes";
   const Attention& a = *found;
   const WeighedSoftmax& s = a.softmax;

@@ -1,10 +1,11 @@
-// Attention as one kernel of a GPU (FlashAttention, Dao et al., 2022, in its second form): a warp
-// keeps rows of queries, and block after block of keys it makes their scores by instructions on
+// Attention as one kernel of a GPU (FlashAttention, Dao et al., 2022, in its second form): a warp,
+// or a group of four, keeps rows of queries, and block after block of keys it makes their scores by instructions on
 // matrices, weighs them by a softmax whose maximum and sum run along, and multiplies them by the
 // values. The scores and weights stay in registers.
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "space/gpu/mma_contraction.h"
 
@@ -27,10 +28,12 @@ struct AttentionKernel {
 };
 
 /// Whether a DAG is attention of 16-bit operands and nothing else, for which the GPU has matrix
-/// instructions, and asynchronous copies.
-bool has_attention_kernel(const ComputeDag& dag, const Gpu& gpu);
+/// instructions of `shape` (m x n x k), and asynchronous copies.
+bool has_attention_kernel(const ComputeDag& dag, const Gpu& gpu, std::span<const int64_t> shape);
 
 /// Adds the copies of the operands to such a DAG, and returns its stages.
-AttentionKernel make_attention_kernel(ComputeDag& dag, const Gpu& gpu);
+AttentionKernel make_attention_kernel(ComputeDag& dag,
+                                      const Gpu& gpu,
+                                      std::span<const int64_t> shape);
 
 }  // namespace pruner

@@ -14,9 +14,10 @@ class AttentionSketchMaker : public SketchMaker {
  public:
   AttentionSketchMaker(const ComputeDag& dag,
                        const AttentionKernel& kernel,
+                       const LoopStructure& structure,
                        const Target& target,
                        const Form& form)
-      : SketchMaker(dag, target, form, kAttentionTile.name), a_(kernel) {}
+      : SketchMaker(dag, target, form, structure.name), a_(kernel), structure_(structure) {}
 
   Sketch make(const ComputeDag& task_dag) {
     decide();
@@ -25,7 +26,7 @@ class AttentionSketchMaker : public SketchMaker {
 
  private:
   struct Decisions {
-    Factor warps, fragments;  // warps of a block, and fragments of queries in a warp
+    Factor warps, fragments;  // warps or groups of a block, fragments of queries in each
     Factor steps;             // instructions in a chunk of keys
     DecisionRef buffers = kFixed;
   };
@@ -37,7 +38,7 @@ class AttentionSketchMaker : public SketchMaker {
                    &keys = weighed.reduce_axes[0];
     const auto choose =
         [&](int level, const Iterator& axis, int64_t unit, const std::string& stage, int group) {
-          const Level& decided = kAttentionTile.levels[static_cast<size_t>(level)];
+          const Level& decided = structure_.levels[static_cast<size_t>(level)];
           const TiledAxis tiled{.extent = ceil_div(axis.extent, unit), .target = &target_};
           return Factor{add(DecisionKind::kTile,
                             stage + "." + axis.name + "." + decided.name,
@@ -54,20 +55,20 @@ class AttentionSketchMaker : public SketchMaker {
     decided_.steps = choose(kAttentionSteps, keys, row.k, weighed.name, 1);
     decided_.buffers = add(DecisionKind::kBuffers,
                            weighed.name + ".buffers",
-                           {kAttentionTile.buffers.begin(), kAttentionTile.buffers.end()});
+                           {structure_.buffers.begin(), structure_.buffers.end()});
   }
 
   static Factor fixed(int64_t count) { return {kFixed, static_cast<int32_t>(count)}; }
 
-  // The tiles of the queries in the stages that have the levels of kAttentionTile.
+  // The tiles of the queries in the stages that have the levels of the structure.
   AxisTiles query_tiles(const Factor& blocks) const {
-    const MmaInstruction& row = *a_.of_keys.instruction;
+    const Fragment sums = a_.of_keys.instruction->sum_fragment();
     AxisTiles tiles{.axis = a_.rows()};
     tiles.factors[kAttentionBlocks] = blocks;
     tiles.factors[kAttentionWarps] = decided_.warps;
-    tiles.factors[kAttentionLanes] = fixed(kRowLanes);
+    tiles.factors[kAttentionLanes] = fixed(int64_t{kRowLanes} * structure_.warps);
     tiles.factors[kAttentionFragments] = decided_.fragments;
-    tiles.factors[kAttentionElements] = fixed(row.m / kRowLanes);
+    tiles.factors[kAttentionElements] = fixed(sums.rows / kRowLanes);
     return tiles;
   }
   // ... of the columns of a warp's sums.
@@ -103,8 +104,8 @@ class AttentionSketchMaker : public SketchMaker {
   void plan_fetch(StagePlan& plan) {
     plan.structure = &kFetch;
     plan.at = a_.weighed;
-    plan.at_levels = plan.stage == a_.query ? 0 : kAttentionTile.fetch.loops_of;
-    plan.memory = kAttentionTile.fetch.memory;
+    plan.at_levels = plan.stage == a_.query ? 0 : structure_.fetch.loops_of;
+    plan.memory = structure_.fetch.memory;
     plan.box = true;
     add_tiles(plan, Axes::kFusedSpace, kFusedSpatial);
     copy_widely(plan);
@@ -112,7 +113,7 @@ class AttentionSketchMaker : public SketchMaker {
 
   // A block has a tile of queries of one head, with all columns of their results.
   void plan_root(StagePlan& plan) {
-    plan.structure = &kAttentionTile;
+    plan.structure = &structure_;
     const MmaInstruction& row = *a_.of_values.instruction;
     const std::vector<Iterator>& axes = dag()[a_.root].axes;
     const Factor rest = fixed(Factor::kRest);
@@ -130,7 +131,7 @@ class AttentionSketchMaker : public SketchMaker {
   }
 
   void plan_weighed(StagePlan& plan) {
-    plan.structure = &kAttentionTile;
+    plan.structure = &structure_;
     accumulate_in_root(plan);
     AxisTiles keys{.axis = static_cast<int>(dag()[a_.weighed].axes.size())};
     keys.factors[kAttentionChunks] = fixed(Factor::kRest);
@@ -156,7 +157,7 @@ class AttentionSketchMaker : public SketchMaker {
     plan.structure = &kAttentionPart;
     AxisTiles queries{.axis = a_.rows()};
     queries.factors[kPartFragments] = decided_.fragments;
-    queries.factors[kPartElements] = fixed(a_.of_keys.instruction->m / kRowLanes);
+    queries.factors[kPartElements] = fixed(a_.of_keys.instruction->sum_fragment().rows / kRowLanes);
     const bool folds = dag()[plan.stage].is_reduction();
     AxisTiles keys{.axis = a_.columns()};
     keys.factors[folds ? kPartSteps : kPartFragments] = decided_.steps;
@@ -174,14 +175,19 @@ class AttentionSketchMaker : public SketchMaker {
   std::optional<AttentionKernel> attention() const override { return a_; }
 
   const AttentionKernel a_;
+  const LoopStructure& structure_;
   Decisions decided_;
 };
 
 }  // namespace
 
-Sketch attention_sketch(ComputeDag dag, const Task& task, const Form& form) {
-  const AttentionKernel kernel = make_attention_kernel(dag, task.target.gpu);
-  return AttentionSketchMaker(dag, kernel, task.target, form).make(task.dag);
+Sketch attention_sketch(ComputeDag dag,
+                        const Task& task,
+                        const Form& form,
+                        const LoopStructure& structure) {
+  const AttentionKernel kernel =
+      make_attention_kernel(dag, task.target.gpu, structure.instruction);
+  return AttentionSketchMaker(dag, kernel, structure, task.target, form).make(task.dag);
 }
 
 }  // namespace pruner

@@ -117,7 +117,7 @@ std::vector<Sketch> gpu_sketches(const ComputeDag& dag,
                                  const Task& task,
                                  const Form& form,
                                  const LoopStructure& structure) {
-  if (&structure == &kAttentionTile) return {attention_sketch(dag, task, form)};
+  if (is_attention(structure)) return {attention_sketch(dag, task, form, structure)};
   std::vector<std::string> reductions = cross_thread_reductions(dag, task.target.gpu);
   if (reductions.size() > kMaxCrossThread) reductions.resize(kMaxCrossThread);
   std::vector<Sketch> sketches;

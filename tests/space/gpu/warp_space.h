@@ -54,6 +54,9 @@ inline constexpr WarpOperator kWarpOperators[] = {
     {"sm_80", "attention 1 3 48 64 32 bits=16", "attention-tile"},
     {"sm_80", "attention 2 2 37 101 40 bits=16", "attention-tile"},
     {"sm_90", "attention 1 2 70 70 64 causal=1 bits=16 exponent=8", "attention-tile"},
+    {"sm_90", "attention 1 3 64 64 32 bits=16", "group-attention-tile"},
+    {"sm_90", "attention 2 2 37 101 40 bits=16", "group-attention-tile"},
+    {"sm_90", "attention 1 2 130 130 96 causal=1 bits=16 exponent=8", "group-attention-tile"},
 };
 
 inline Task warp_task(const WarpOperator& row) {
