@@ -32,7 +32,7 @@ struct Artifact {
     std::vector<int> arguments;  // numbers of the arguments that the kernel takes, in order
     bool workspace = false;      // whether the kernel takes the workspace after the arguments
     int64_t dynamic_bytes = 0;   // part of shared_bytes that the launch, not the kernel, allocates
-    bool early = false;          // whether the kernel may begin before the launches before have ended
+    bool early = false;  // whether the kernel may begin before the launches before have ended
     friend bool operator==(const Launch&, const Launch&) = default;
   };
   std::vector<Launch> launches;  // run one after the other; none on a CPU

@@ -20,9 +20,7 @@ Stmt GpuLowering::each_row(const AttentionTile& tile,
                            const std::function<Stmt(const Values&)>& body) {
   return unrolled(tile.scores.a.fragments, [&](const Expr& i) {
     const int halves = tile.kernel.of_keys.instruction->sum_fragment().rows / kRowLanes;
-    return unrolled(halves, [&](const Expr& half) {
-      return body({i, half});
-    });
+    return unrolled(halves, [&](const Expr& half) { return body({i, half}); });
   });
 }
 
@@ -131,13 +129,13 @@ Stmt GpuLowering::add_keys(const AttentionTile& tile, const Expr& chunk, const E
   const auto weights = [&](const Expr& i, const Expr& step) {
     return ElementPlace{tile.weights, {i, step, Expr(0)}};
   };
-  return block({clear_sums(tile.scores),
-                products,
-                mask_scores(tile, chunk),
-                move_maximum(tile),
-                weigh(tile),
-                groups ? begin_products(tile.weighed, slot, weights)
-                       : multiply_values(tile, slot)});
+  return block(
+      {clear_sums(tile.scores),
+       products,
+       mask_scores(tile, chunk),
+       move_maximum(tile),
+       weigh(tile),
+       groups ? begin_products(tile.weighed, slot, weights) : multiply_values(tile, slot)});
 }
 
 // The chunks up to the last key that a query of the block sees, where the scores of all later keys
@@ -159,7 +157,10 @@ Expr GpuLowering::chunks_seen(const AttentionTile& tile) const {
     rest = rest + at * Expr(coefficient);
   }
   const Expr chunks = floor_div(Expr(0) - rest, Expr(tile.scores.b.lines())) + Expr(1);
-  return simple(max(min(chunks, all), Expr(0)));
+  // Products of a group may be on their way from one chunk to the next: NVRTC has to see that there
+  // is a chunk. Where all of its keys are hidden it adds nothing.
+  const int64_t least = a.of_keys.instruction->of_group() ? 1 : 0;
+  return simple(max(min(chunks, all), Expr(least)));
 }
 
 // The queries are copied in the group of the first chunk.

@@ -584,13 +584,11 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
     const auto add = [&](const Expr&, const Expr& slot) {
       return row.of_group() ? multiply_by_group(tile, slot, slot, 1) : multiply(tile, slot, slot);
     };
-    return block({clear,
-                  pipeline(tile,
-                           Expr(tile.chunks),
-                           copy,
-                           add,
-                           begins_early() ? early_copies(tile) : nullptr),
-                  sum.epilogue ? write_through_shared(root, tile) : write_sums(root, tile)});
+    return block(
+        {clear,
+         pipeline(
+             tile, Expr(tile.chunks), copy, add, begins_early() ? early_copies(tile) : nullptr),
+         sum.epilogue ? write_through_shared(root, tile) : write_sums(root, tile)});
   });
 }
 

@@ -74,7 +74,8 @@ std::vector<T> LockstepRun::factor(const SlotPlace& place,
 
 bool LockstepRun::is_fenced(TensorId buffer) {
   if (!memory(buffer).unfenced) return true;
-  report(program_[buffer].name + " is written with no fence of its group before its products begin");
+  report(program_[buffer].name +
+         " is written with no fence of its group before its products begin");
   return false;
 }
 
@@ -114,9 +115,7 @@ std::vector<T> LockstepRun::held_factor(const SlotPlace& place,
 }
 
 template <typename T>
-void LockstepRun::begin_products(const GroupMmaStep& s,
-                                 int first,
-                                 std::vector<T> Memory::*values) {
+void LockstepRun::begin_products(const GroupMmaStep& s, int first, std::vector<T> Memory::*values) {
   const MmaInstruction& row = *s.instruction;
   const bool held = program_[s.a.buffer].scope == Scope::kRegister;
   const std::vector<T> a = held ? held_factor(s.a, row, first, values)

@@ -214,8 +214,8 @@ class LockstepRun {
   std::vector<std::vector<double>> reals_;  // values of each node
   std::vector<std::vector<int64_t>> integers_;
   RaceCheck races_;
-  bool waited_ = true;  // the block has waited for the launches before, where it has to
-  std::vector<Copies> copies_;         // copies of each thread of the block
+  bool waited_ = true;          // the block has waited for the launches before, where it has to
+  std::vector<Copies> copies_;  // copies of each thread of the block
   std::vector<GroupProducts> groups_;  // products of each group of the block
   std::string problem_;
 };

@@ -67,7 +67,8 @@
 //    in registers, where each warp has the fragment of its 16 rows.
 //  - GroupCommit makes one of all products that a group has begun since its last one. GroupWait
 //    lets each group wait until all of these but the last `groups` are done. Until then nobody may
-//    touch their sums and what they read of registers, nor write to their matrices; more products may be added to the same sums.
+//    touch their sums and what they read of registers, nor write to their matrices; more products
+//    may be added to the same sums.
 //  - GroupFence orders what a thread did with its registers before the products that are begun
 //    after. SharedFence orders what it wrote to shared memory before what products read there
 //    after the next Barrier: no Barrier alone does.
@@ -194,7 +195,7 @@ struct Wait {
 
 struct GroupMma {
   const MmaInstruction* instruction;                  // a group's row of the table
-  ElementPlace sum, a, b;  // kRegister; kShared or kRegister; kShared
+  ElementPlace sum, a, b;                             // kRegister; kShared or kRegister; kShared
   int columns = 8;                                    // a multiple of the row's that it takes
   bool a_terms_first = false, b_terms_first = false;  // whether a line has rows of one term
 };

@@ -55,8 +55,7 @@ Result<Unit> check_warp_stmt(const Program& program,
 /// Statements with nothing to check but where they stand.
 template <typename T>
 concept BareStmt = std::same_as<T, Commit> || std::same_as<T, GroupCommit> ||
-                   std::same_as<T, GroupFence> || std::same_as<T, SharedFence> ||
-                   std::same_as<T, GridWait>;
+    std::same_as<T, GroupFence> || std::same_as<T, SharedFence> || std::same_as<T, GridWait>;
 template <BareStmt Node>
 Result<Unit> check_warp_stmt(const Program&, const Node&, std::span<const Expr>) {
   return Unit{};

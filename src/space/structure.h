@@ -173,8 +173,8 @@ extern const LoopStructure kBlockTile, kFetch, kThreadElements, kBlockRows, kThr
 /// keeps.
 inline constexpr int64_t kMostHeldElements = 64;
 /// Attention as one kernel (gpu/attention.h), of single warps or of groups of them: the weighed
-/// values and their root, which have the same levels; the products of queries and keys; what each thread makes of its scores in
-/// registers.
+/// values and their root, which have the same levels; the products of queries and keys; what each
+/// thread makes of its scores in registers.
 extern const LoopStructure kAttentionTile, kGroupAttentionTile, kAttentionScores, kAttentionPart;
 inline bool is_attention(const LoopStructure& structure) {
   return &structure == &kAttentionTile || &structure == &kGroupAttentionTile;

@@ -83,7 +83,8 @@ bool is_group_mma(const std::smatch& m) {
   return k == 16 && (half || (a == "bf16" && sum == "f32")) && std::regex_match(options, kFour);
 }
 
-// The same with the first operand in registers, which is never transposed: of 16-bit elements alone.
+// The same with the first operand in registers, which is never transposed: of 16-bit elements
+// alone.
 bool is_held_group_mma(const std::smatch& m) {
   static const std::regex kOptions("^, 1, 1, [01]$");
   const int n = std::stoi(m[1]);
@@ -120,8 +121,7 @@ std::string function_of(const std::string& text) {
   if (std::regex_search(text, m, kGroupWait)) return m.format("wait_for_products<$1>");
   if (text == "wgmma.commit_group.sync.aligned;") return "commit_products";
   if (text == "wgmma.fence.sync.aligned;" || text == "fence.proxy.async.shared::cta;" ||
-      text == "griddepcontrol.wait;" || text == "griddepcontrol.launch_dependents;" ||
-      text.empty())
+      text == "griddepcontrol.wait;" || text == "griddepcontrol.launch_dependents;" || text.empty())
     return "keep_order";
   if (std::regex_search(text, m, kMma))
     return m.format("mma<$1, $2, $3, fakes::of_$4, fakes::of_$5, fakes::of_$6>");

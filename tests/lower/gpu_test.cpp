@@ -173,10 +173,12 @@ TEST(GpuProgram, TakesNeighboursAsVectors) {
 
 TEST(GpuProgram, AttendsInOneKernel) {
   Rng rng(23);
-  for (int i = 0; i < candidates_each(12); ++i) {
-    const Task task = drawn_attention(rng);
-    SCOPED_TRACE(print(task.dag));
-    expect_right(task, warp_space(task, "attention-tile"), 2);
+  for (const AttentionDevice& device : kAttentionDevices) {
+    for (int i = 0; i < candidates_each(12); ++i) {
+      const Task task = drawn_attention(rng, device.arch, device.fewest);
+      SCOPED_TRACE(print(task.dag));
+      expect_right(task, warp_space(task, device.structure), 2);
+    }
   }
 }
 
@@ -188,20 +190,23 @@ TEST(GpuProgram, AttendsWhereChunksAreHidden) {
       DagBuilder b;
       AttentionParams p{.heads = 2, .hidden = hidden, .nan_is_zero = nan_is_zero};
       AttentionInputs in;
-      in.query = b.placeholder("query", {2, 2, 24, 16}, DType::kFloat16);
+      in.query = b.placeholder("query", {2, 2, 36, 16}, DType::kFloat16);
       in.key = b.placeholder("key", {2, 2, 90, 16}, DType::kFloat16);
       in.value = b.placeholder("value", {2, 2, 90, 16}, DType::kFloat16);
-      in.visible = b.placeholder("visible", {2, 1, 24, 90}, DType::kBool);
+      in.visible = b.placeholder("visible", {2, 1, 36, 90}, DType::kBool);
       const StageId out = add_attention(b, in, p);
-      const Task task =
-          make_task(b.finish({{out}}), *parse_target("cuda --arch=sm_80", 0), "attention");
-      expect_right(task, warp_space(task, "attention-tile"), 8, [](std::vector<Tensor>& inputs) {
-        Tensor& visible = inputs[3];
-        for (int64_t e = 0; e < visible.num_elements(); ++e) {
-          const int64_t key = e % 90, query = e / 90 % 24;
-          visible.set(e, query > 3 && key >= 40 && key < 40 + query ? 1 : 0);
-        }
-      });
+      const ComputeDag dag = b.finish({{out}});
+      for (const AttentionDevice& device : kAttentionDevices) {
+        const std::string target = std::string("cuda --arch=") + device.arch;
+        const Task task = make_task(dag, *parse_target(target, 0), "attention");
+        expect_right(task, warp_space(task, device.structure), 8, [](std::vector<Tensor>& inputs) {
+          Tensor& visible = inputs[3];
+          for (int64_t e = 0; e < visible.num_elements(); ++e) {
+            const int64_t key = e % 90, query = e / 90 % 36;
+            visible.set(e, query > 3 && key >= 40 && key < 40 + query ? 1 : 0);
+          }
+        });
+      }
     }
   }
 }

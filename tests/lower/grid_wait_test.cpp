@@ -87,13 +87,16 @@ TEST_F(GridWaitRules, ComesBeforeWhatOthersWrite) {
   EXPECT_TRUE(check([&](Expr t) { return b.block({wait(), copy(t)}); }).ok());
   EXPECT_TRUE(check([&](Expr t) { return copy(t); }).ok()) << "it begins when all before has ended";
   const char* const early = "is touched before its launch waits for the ones before it";
-  EXPECT_ERROR(check([&](Expr t) { return b.block({copy(t), wait()}); }, true),
+  EXPECT_ERROR(check(
+                   [&](Expr t) {
+                     return b.block({copy(t), wait()});
+                   },
+                   true),
                std::string("y ") + early);
   const auto reads_first = [&](Expr t) {
-    return b.allocate(held,
-                      b.block({b.store(held, {0}, b.read(x, {t})),
-                               wait(),
-                               b.store(y, {t}, b.read(held, {0}))}));
+    return b.allocate(
+        held,
+        b.block({b.store(held, {0}, b.read(x, {t})), wait(), b.store(y, {t}, b.read(held, {0}))}));
   };
   EXPECT_TRUE(check(reads_first, true).ok());
   EXPECT_ERROR(check(reads_first), std::string("x ") + early);

@@ -62,7 +62,8 @@ TEST_F(LockstepGroup, FindsWhatIsNotOrdered) {
   EXPECT_ERROR(without<SharedFence>(),
                "and the group of thread 0 multiplies it with no fence of shared memory and barrier "
                "after in block 0");
-  EXPECT_ERROR(without<GroupFence>(), "is written with no fence of its group before its products begin");
+  EXPECT_ERROR(without<GroupFence>(),
+               "is written with no fence of its group before its products begin");
   EXPECT_ERROR(without<Barrier>(), "it between two barriers of block 0");
   EXPECT_ERROR(without<Wait>(), "multiplies it before thread 0, which copies to it, has waited");
   EXPECT_ERROR(without<GroupWait>(), "writes it before a group has waited for the products");

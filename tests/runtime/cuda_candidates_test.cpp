@@ -29,14 +29,16 @@ TEST(FakeCudaWarpCandidates, ComputeWhatTheDagDoes) {
 }
 
 TEST(FakeCudaWarpCandidates, AttendInOneKernel) {
-  const FakeCuda cuda;
   Rng rng(29);
-  for (int i = 0; i < candidates_each(6); ++i) {
-    const Task task = drawn_attention(rng);
-    SCOPED_TRACE(print(task.dag));
-    expect_candidates_compute(task, warp_space(task, "attention-tile"));
+  for (const AttentionDevice& device : kAttentionDevices) {
+    const FakeCuda cuda(std::string("arch=") + (device.arch + 3));
+    for (int i = 0; i < candidates_each(6); ++i) {
+      const Task task = drawn_attention(rng, device.arch, device.fewest);
+      SCOPED_TRACE(print(task.dag));
+      expect_candidates_compute(task, warp_space(task, device.structure));
+    }
+    EXPECT_EQ(cuda.end(), "");
   }
-  EXPECT_EQ(cuda.end(), "");
 }
 
 TEST(FakeCudaWarpCandidates, WriteHalves) {

@@ -353,18 +353,26 @@ void CPrinter::loop(const For& n) {
     lane_var_ = {};
     if (vectors) return;
   }
-  if (const std::string pragma = unrolling(n); !pragma.empty()) line() << pragma << "\n";
+  const std::string pragma = unrolling(n);
   const int64_t around = unrolled_;
   if (n.kind == LoopKind::kUnroll && known != nullptr) unrolled_ *= *known;
   const std::string& var = name(n.var);
   const bool wide = extent.second > INT32_MAX;
   std::string end = text(n.extent, 4);
+  // NVRTC serializes products that are on their way from one iteration to the next, unless it sees
+  // that there is an iteration.
+  const bool runs_once = known == nullptr && extent.first >= 1 && contains<GroupMma>(n.body);
   if (n.kind == LoopKind::kVectorize && !known) {
     // A loop of constant length can be unrolled; the active lanes are those below the extent.
     end = fmt::format("{0} && {1} < {2}", n.lanes, var, end);
   }
-  guarded(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1})", index_type(wide), var, end),
+  if (runs_once) line() << index_type(wide) << " " << var << " = 0;\n";
+  if (!pragma.empty()) line() << pragma << "\n";
+  guarded(runs_once
+              ? "do"
+              : fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1})", index_type(wide), var, end),
           [&] { stmt(n.body); });
+  if (runs_once) line() << "while (++" << var << " < " << end << ");\n";
   unrolled_ = around;
 }
 

@@ -212,8 +212,8 @@ static MmaFunction group_function(const MmaInstruction& row,
 MmaFunction group_mma_function(const MmaInstruction& row,
                                int columns,
                                std::array<bool, 2> transposed) {
-  const std::string suffix = std::string(transposed[0] ? "_transposed_a" : "") +
-                             (transposed[1] ? "_transposed_b" : "");
+  const std::string suffix =
+      std::string(transposed[0] ? "_transposed_a" : "") + (transposed[1] ? "_transposed_b" : "");
   const bool narrow = dtype_bytes(row.a) == 2;
   const std::string transposes =
       narrow ? fmt::format(", {:d}, {:d}", transposed[0], transposed[1]) : "";
@@ -222,14 +222,9 @@ MmaFunction group_mma_function(const MmaInstruction& row,
 
 MmaFunction held_group_mma_function(const MmaInstruction& row, int columns, bool transposed_b) {
   const std::string suffix = std::string("_held_a") + (transposed_b ? "_transposed_b" : "");
-  const std::string transposes =
-      dtype_bytes(row.a) == 2 ? fmt::format(", {:d}", transposed_b) : "";
-  return group_function(row,
-                        columns,
-                        suffix,
-                        transposes,
-                        "const unsigned*",
-                        registers_of(row.a_fragment(), row.a));
+  const std::string transposes = dtype_bytes(row.a) == 2 ? fmt::format(", {:d}", transposed_b) : "";
+  return group_function(
+      row, columns, suffix, transposes, "const unsigned*", registers_of(row.a_fragment(), row.a));
 }
 
 // Distances between boxes and between eight lines; of lines of 16 bytes the other way round. Of

@@ -190,11 +190,8 @@ static int check(const Cuda* cuda, Status status, const char* call) {
 
 /* Opens the driver and returns the number of its devices. */
 static int open_driver(Cuda* cuda) {
-  if (!pruner_open_library(kLibrary,
-                           "the code is for NVIDIA GPUs; install their driver",
-                           kCalls,
-                           kNumCalls,
-                           cuda)) {
+  if (!pruner_open_library(
+          kLibrary, "the code is for NVIDIA GPUs; install their driver", kCalls, kNumCalls, cuda)) {
     return 0;
   }
   int count = 0;

@@ -114,8 +114,7 @@ const MmaInstruction* instruction_of(const ComputeDag& dag,
                                      const Gpu& gpu,
                                      std::span<const int64_t> shape) {
   const DType dtype = dag[a.query->tensor].dtype;
-  const MmaInstruction* row =
-      find_mma_instruction(mma_shape(shape), dtype, dtype, DType::kFloat32);
+  const MmaInstruction* row = find_mma_instruction(mma_shape(shape), dtype, dtype, DType::kFloat32);
   if (row == nullptr || gpu.tensor_rates.*row->rate <= 0) return nullptr;
   if (!row->is_on(compute_capability(gpu))) return nullptr;
   const Stage &products = dag[a.products], &weighed = dag[a.softmax.weighed];

@@ -1,7 +1,7 @@
 // Attention as one kernel of a GPU (FlashAttention, Dao et al., 2022, in its second form): a warp,
-// or a group of four, keeps rows of queries, and block after block of keys it makes their scores by instructions on
-// matrices, weighs them by a softmax whose maximum and sum run along, and multiplies them by the
-// values. The scores and weights stay in registers.
+// or a group of four, keeps rows of queries, and block after block of keys it makes their scores by
+// instructions on matrices, weighs them by a softmax whose maximum and sum run along, and
+// multiplies them by the values. The scores and weights stay in registers.
 #pragma once
 
 #include <optional>

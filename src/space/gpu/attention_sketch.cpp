@@ -185,8 +185,7 @@ Sketch attention_sketch(ComputeDag dag,
                         const Task& task,
                         const Form& form,
                         const LoopStructure& structure) {
-  const AttentionKernel kernel =
-      make_attention_kernel(dag, task.target.gpu, structure.instruction);
+  const AttentionKernel kernel = make_attention_kernel(dag, task.target.gpu, structure.instruction);
   return AttentionSketchMaker(dag, kernel, structure, task.target, form).make(task.dag);
 }
 

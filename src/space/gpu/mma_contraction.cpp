@@ -57,8 +57,7 @@ std::optional<MmaContraction> find_mma(const ComputeDag& dag,
   }
   if (!a || !b || a->stage == b->stage) return std::nullopt;
   const MmaInstruction* row =
-      find_mma_instruction(
-          mma_shape(shape), dag[a->stage].dtype, dag[b->stage].dtype, stage.dtype);
+      find_mma_instruction(mma_shape(shape), dag[a->stage].dtype, dag[b->stage].dtype, stage.dtype);
   if (row == nullptr || !row->is_on(compute_capability(gpu))) return std::nullopt;
   if (gpu.tensor_rates.*row->rate <= 0) return std::nullopt;
   // A unit that rounds is for products that say so.

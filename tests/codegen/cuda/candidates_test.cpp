@@ -199,7 +199,7 @@ TEST_F(CudaRegisters, AreAboutWhatTheAnalysisForesees) {
   EXPECT_LE(arrays, 0.01 * static_cast<double>(taken.size()));
 }
 
-/// Contractions by tensor cores of sm_80, of every type, some with ends that no tile divides.
+/// Contractions by tensor cores, of every type, some with ends that no tile divides.
 constexpr WarpOperator kContractions[] = {
     {"sm_80", "matmul 1024 1024 1024 bits=16", "m16n8k16-tile"},
     {"sm_80", "matmul 512 768 384 bits=16 exponent=8", "m16n8k16-tile"},
@@ -209,6 +209,12 @@ constexpr WarpOperator kContractions[] = {
     {"sm_80", "matmul 200 136 160 bits=16", "m16n8k16-tile"},
     {"sm_80", "attention 1 12 128 128 64 bits=16", "attention-tile"},
     {"sm_80", "attention 1 4 512 512 128 causal=1 bits=16 exponent=8", "attention-tile"},
+    {"sm_90", "matmul 4096 4096 4096 bits=16", "m64n8k16-tile"},
+    {"sm_90", "dense 512 768 768 bits=16 exponent=8 +bias +relu", "m64n8k16-tile"},
+    {"sm_90", "dense 1024 512 512 bits=8", "m64n8k32-tile"},
+    {"sm_90", "dense 1024 512 512 bits=19", "m64n8k8-tile"},
+    {"sm_90", "conv2d 1 256 14 14 256 3 3 padding=1 bits=16", kGroupConv},
+    {"sm_90", "attention 1 4 512 512 128 causal=1 bits=16 exponent=8", "group-attention-tile"},
 };
 
 struct WarpKernel {
@@ -239,6 +245,8 @@ TEST_F(CudaRegisters, OfWarpsAreRankedByTheClosedForm) {
       const WarpKernel kernel = warp_kernel(space, sample(space, rng), task.target);
       foreseen.push_back(kernel.foreseen);
       taken.push_back(kernel.taken);
+      if (std::getenv("PRUNER_PRINT") != nullptr)
+        printf("%s %g %g %s\n", row.structure, kernel.foreseen, kernel.taken, row.op);
     }
   }
   const double correlation = rank_correlation(foreseen, taken);

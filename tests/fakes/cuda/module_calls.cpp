@@ -232,7 +232,8 @@ FAKE_EXPORT CuStatus cuFuncSetAttribute(CuFunction handle, int attribute, int va
 namespace {
 
 // Puts a kernel into a stream.
-int launch(CuFunction handle, const Shape& shape, CuStream stream_handle, void** arguments, void** extra) {
+int launch(
+    CuFunction handle, const Shape& shape, CuStream stream_handle, void** arguments, void** extra) {
   Context& context = here();
   Stream* const stream = context.stream(stream_handle);
   const Function* const function = context.functions.find(handle);

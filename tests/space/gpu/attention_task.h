@@ -9,8 +9,9 @@
 namespace pruner {
 
 /// Draws the extents, the layouts of operands, heads that share keys, masks and biases. Operands
-/// may have more heads than are read, as slices of one projection have.
-inline Task drawn_attention(Rng& rng) {
+/// may have more heads than are read, as slices of one projection have. Each has at least
+/// `fewest` queries.
+inline Task drawn_attention(Rng& rng, const char* arch = "sm_80", int64_t fewest = 8) {
   const auto either = [&] { return rng.below(2) == 0; };
   const int64_t widths[] = {13, 16, 30, 32, 40, 64, 80};
   AttentionParams p;
@@ -19,7 +20,7 @@ inline Task drawn_attention(Rng& rng) {
   p.scale = 0.25;
   p.causal = either();
   p.nan_is_zero = either();
-  const int64_t batch = 1 + rng.below(2), queries = 8 + rng.below(60);
+  const int64_t batch = 1 + rng.below(2), queries = fewest + rng.below(60);
   const int64_t keys = (p.causal ? queries : 8) + rng.below(80);
   const int64_t width = widths[rng.below(7)], of_values = either() ? width : widths[rng.below(7)];
   const DType dtype = either() ? DType::kFloat16 : DType::kBFloat16;
@@ -43,7 +44,16 @@ inline Task drawn_attention(Rng& rng) {
     p.hidden = either() ? -1e9 : -std::numeric_limits<double>::infinity();
   }
   const StageId out = add_attention(b, in, p);
-  return make_task(b.finish({{out}}), *parse_target("cuda --arch=sm_80", 0), "attention");
+  return make_task(
+      b.finish({{out}}), *parse_target(std::string("cuda --arch=") + arch, 0), "attention");
 }
+
+/// The structures of attention, each on a device that has it.
+struct AttentionDevice {
+  const char *arch, *structure;
+  int64_t fewest;  // queries that it takes
+};
+inline constexpr AttentionDevice kAttentionDevices[] = {{"sm_80", "attention-tile", 8},
+                                                        {"sm_90", "group-attention-tile", 32}};
 
 }  // namespace pruner
