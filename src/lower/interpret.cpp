@@ -243,7 +243,7 @@ bool LockstepRun::report_unwritten(TensorId buffer, size_t flat) {
   return false;
 }
 
-// What another launch writes may be touched only when that is complete.
+// Memory that another launch writes may be touched only when that launch is complete.
 void LockstepRun::check_waited(TensorId id) {
   const Buffer& buffer = program_[id];
   const bool of_others = buffer.scope == Scope::kArgument || buffer.scope == Scope::kWorkspace;

@@ -376,7 +376,7 @@ static inline void add_product(const Product& product) {
 template <int kN, int kK, typename Sum, typename A, typename B, bool kTransposedB>
 static inline void add_held_product(const Product& product) {
   constexpr pruner::Fragment sum{16, kN, 2}, a{16, kK, A::kRun};
-  static double rows[1024 / 32][16 * kK];  // of each warp
+  static double rows[1024 / 32][16 * kK];  // factors, a warp each
   double* const mine = rows[threadIdx.x / pruner::kWarpLanes];
   for (int v = 0; v < a.elements(); ++v)
     mine[a.row(lane(), v) * kK + a.col(lane(), v)] = A::get(product.held[v / A::kRun], v % A::kRun);
