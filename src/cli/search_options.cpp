@@ -67,20 +67,20 @@ void add_constants(CLI::App& app, ModeOptions& options, bool of_logs) {
 }
 
 /// Returns the constants that a mode's search reads; without a model nothing is verified.
-unsigned constants_of(const SearchMode& mode) {
+unsigned constants_of(const SearchMode& mode, const Ingredients& ingredients) {
   constexpr unsigned kOfVerifying = kVerifyGenerations | kDraftSize | kRedraftEvery;
-  const SearchPolicy& policy = *mode.policy;
-  const bool verifies = !mode.model.empty() || policy.as_published;
-  return policy.constants & ~(verifies ? 0 : kOfVerifying);
+  unsigned read = mode.policy->constants;
+  if (mode.model.empty()) read &= ~kOfVerifying;
+  if (!ingredients.has(Ingredient::kIslands)) read &= ~static_cast<unsigned>(kIslands);
+  return read;
 }
 
 Result<SearchOptions> search_options(const ModeOptions& options, const Contestant& contestant) {
-  const SearchMode& mode = contestant.mode;
-  SearchOptions search = mode.policy->options;
+  SearchOptions search = contestant.search;
   TRY_ASSIGN(search.forms, read_forms(options.forms));
   search.evolve.jobs = contestant.models.jobs;
   if (options.round_size > 0) search.round_size = options.round_size;
-  const unsigned taken = constants_of(mode);
+  const unsigned taken = constants_of(contestant.mode, search.ingredients);
   // A constant that would have no effect is an error, not ignored.
   const auto refused = [&](const char* flag) {
     return Error(flag, ": the search of ", contestant.name, " has no such constant");
@@ -115,24 +115,53 @@ Result<const SearchPolicy*> policy_of(const std::string& name,
 constexpr std::string_view kAsPublished = "as-published";
 constexpr std::string_view kFromScratch = "none";  // value of --load-model
 
-/// Makes the contestant's search the published one.
-Result<Unit> publish(Contestant& contestant) {
-  const SearchPolicy* published = contestant.mode.policy->published;
-  if (published == nullptr)
+/// Leaves out a contestant's ingredients if --search says as-published.
+Result<Unit> publish(const ModeOptions& options, Contestant& contestant) {
+  if (options.search.empty()) return Unit{};
+  if (options.search != kAsPublished)
+    return Error("--search: \"", options.search, "\" is not as-published");
+  if (!contestant.mode.policy->published)
     return Error("--search as-published: the policy ",
                  contestant.mode.policy->name,
                  " has no published form");
-  contestant.mode.policy = published;
+  if (contestant.search.ingredients.empty()) return Unit{};
+  contestant.search.ingredients = {};
+  contestant.name.append("-").append(kAsPublished);
   return Unit{};
 }
 
-/// Whether a contestant without named weights starts from the program's own weights. These weights
-/// are for CPUs, and part of no published search.
-bool starts_from_shipped(const Contestant& contestant, const Target& target) {
-  const bool published = contestant.mode.policy->as_published || contestant.models.as_published;
-  return contestant.mode.model == "pam" && !target.is_gpu() && !published &&
-         contestant.mode.policy->drafts && contestant.ablation.weights &&
-         contestant.models.load_model.empty();
+/// Returns whether the program has weights for the target: for CPUs, but not for logs of them.
+bool has_own_weights(const Target* target) { return target != nullptr && !target->is_gpu(); }
+
+/// Makes a contestant of a mode, with the changes that its name makes to the mode.
+Result<Contestant> varied(const std::string& name,
+                          const SearchMode& mode,
+                          const LearnedModelOptions& models,
+                          bool own_weights) {
+  const Result<ModeVariant> variant = vary_mode(mode, split_mode_name(name).changes, own_weights);
+  if (!variant.ok()) return Error(name, ": ", variant.error().message());
+  Contestant contestant{name, variant->mode, models, variant->ablation};
+  contestant.search = variant->mode.policy->options;
+  contestant.search.ingredients = variant->ingredients;
+  return contestant;
+}
+
+/// Settles the ingredients of a contestant's models. A model that goes on without training has no
+/// ingredients of training. `--train as-published` leaves these out, too, and --load-model the
+/// program's own weights.
+void settle_training(Contestant& contestant, bool own_weights) {
+  const Ingredients usable = usable_ingredients(contestant.mode, own_weights);
+  Ingredients& ingredients = contestant.search.ingredients;
+  ingredients = ingredients.without(Ingredients::all().without(usable));
+  if (contestant.models.as_published)
+    ingredients = ingredients.without(
+        {Ingredient::kIncrementalTraining, Ingredient::kStackedDraft, Ingredient::kWeights});
+  const bool incremental = ingredients.has(Ingredient::kIncrementalTraining);
+  if (usable.has(Ingredient::kIncrementalTraining) && !incremental)
+    contestant.models.as_published = true;
+  if (!contestant.models.load_model.empty())
+    ingredients = ingredients.without({Ingredient::kWeights});
+  if (ingredients.has(Ingredient::kWeights)) contestant.models.load_model = kShippedWeights;
 }
 
 /// Completes a contestant whose mode and policy are known: the needs of its model, its constants,
@@ -140,20 +169,13 @@ bool starts_from_shipped(const Contestant& contestant, const Target& target) {
 Result<Contestant> complete(const ModeOptions& options,
                             Contestant contestant,
                             const Target* target) {
-  if (!options.search.empty() && options.search != kAsPublished)
-    return Error("--search: \"", options.search, "\" is not as-published");
-  if (!options.search.empty() && !contestant.mode.policy->as_published) {
-    TRY(publish(contestant));
-    contestant.name.append("-").append(kAsPublished);
-  }
   TRY_ASSIGN(contestant.mode, usable_mode(contestant.mode, options.allow_untrained));
+  settle_training(contestant, has_own_weights(target));
   TRY_ASSIGN(contestant.search, search_options(options, contestant));
   if (target != nullptr) {
     TRY_ASSIGN(contestant.draft_form, read_draft_form(options.psa_form, *target));
   }
   contestant.name = display_name(contestant.name, contestant.mode);
-  if (target != nullptr && starts_from_shipped(contestant, *target))
-    contestant.models.load_model = kShippedWeights;
   return contestant;
 }
 
@@ -166,7 +188,7 @@ void ModeOptions::add_to(CLI::App& app) {
   add_psa_form(app, psa_form);
   begin_group(app, OptionGroup::kSearch);
   add_option(app, "--search NAME", search)
-      .help("as-published: Pruner's explorer and Ansor's evolution as their papers have them");
+      .help("as-published: the search and its training as the papers have them, no ingredient");
 }
 
 void ModeOptions::add_log_options_to(CLI::App& app) {
@@ -200,7 +222,8 @@ void ContestantOptions::add_to(CLI::App& app) {
       .help(
           "how candidates are found and ranked: pam (pruner), pam-siamese-update (moa-pruner), mlp "
           "(ansor), mlp-no-update (tenset-mlp), tlp-no-update (tlp), xgb (ansor-xgb), "
-          "metaschedule, draft-only, random, ...",
+          "metaschedule, draft-only, random, ...; +INGREDIENT, -without-PART and -as-published may "
+          "follow",
           "pam");
   add_option(app, "--load-model FILE", load_model)
       .help(
@@ -233,18 +256,22 @@ Result<Contestant> read_contestant(const ContestantOptions& options,
                                    LearnedModelOptions models,
                                    const Target& target,
                                    bool drafts) {
-  TRY_ASSIGN(const SearchMode* mode, find_mode(options.cost_model));
+  TRY_ASSIGN(const SearchMode* found, find_mode(split_mode_name(options.cost_model).base));
+  SearchMode mode = *found;
   const bool from_scratch = options.load_model == kFromScratch;
   if (!from_scratch) models.load_model = options.load_model;
   TRY_ASSIGN(models, model_options(how, std::move(models)));
-  if (!mode->learns() && !models.load_model.empty())
+  if (!mode.learns() && !models.load_model.empty())
     log_warning(
-        "--load-model {}: the cost model {} has no use for it", options.load_model, mode->name);
-  Contestant contestant{options.cost_model, *mode, std::move(models)};
-  contestant.ablation.weights = !from_scratch;
-  TRY_ASSIGN(contestant.mode.policy, policy_of(options.policy, *mode, drafts));
-  if (contestant.mode.policy != mode->policy)
+        "--load-model {}: the cost model {} has no use for it", options.load_model, mode.name);
+  TRY_ASSIGN(mode.policy, policy_of(options.policy, mode, drafts));
+  TRY_ASSIGN(Contestant contestant,
+             varied(options.cost_model, mode, std::move(models), has_own_weights(&target)));
+  if (from_scratch)
+    contestant.search.ingredients = contestant.search.ingredients.without({Ingredient::kWeights});
+  if (contestant.mode.policy != found->policy)
     contestant.name.append("-policy-").append(contestant.mode.policy->name);
+  TRY(publish(how, contestant));
   return complete(how, std::move(contestant), &target);
 }
 
@@ -272,25 +299,6 @@ static Result<Unit> add_weights(const std::vector<std::string>& given,
   return Unit{};
 }
 
-/// "pruner", "pruner-as-published", or "pruner-without-dataflow": a mode without one of its parts.
-static Result<Contestant> named_contestant(const std::string& name,
-                                           const LearnedModelOptions& models) {
-  constexpr std::string_view kWithout = "-without-";
-  const std::string published = "-" + std::string(kAsPublished);
-  const bool as_published = name.ends_with(published);
-  const std::string of = name.substr(0, name.size() - (as_published ? published.size() : 0));
-  const size_t cut = of.find(kWithout);
-  TRY_ASSIGN(const SearchMode* mode, find_mode(of.substr(0, cut)));
-  Contestant contestant{name, *mode, models};
-  if (cut != std::string::npos) {
-    TRY_ASSIGN(contestant.ablation, parse_ablation(of.substr(cut + kWithout.size())));
-    // Without a draft the learned model has to order whole populations: Ansor's search.
-    if (!contestant.ablation.drafts) contestant.mode.policy = &kAnsorPolicy;
-  }
-  if (as_published) TRY(publish(contestant));
-  return contestant;
-}
-
 Result<std::vector<Contestant>> read_contestants(const ContestOptions& options,
                                                  const ModeOptions& how,
                                                  LearnedModelOptions models,
@@ -299,8 +307,11 @@ Result<std::vector<Contestant>> read_contestants(const ContestOptions& options,
   std::vector<Contestant> contestants;
   std::istringstream in(options.modes);
   for (std::string name; std::getline(in, name, ',');) {
-    const Result<Contestant> contestant = named_contestant(name, models);
+    const Result<const SearchMode*> mode = find_mode(split_mode_name(name).base);
+    if (!mode.ok()) return Error("--modes: ", mode.error().message());
+    Result<Contestant> contestant = varied(name, **mode, models, has_own_weights(target));
     if (!contestant.ok()) return Error("--modes: ", contestant.error().message());
+    TRY(publish(how, *contestant));
     if (std::ranges::find(contestants, name, &Contestant::name) != contestants.end())
       return Error("--modes: ", name, " is there twice");
     contestants.push_back(*contestant);

@@ -41,15 +41,15 @@ struct ContestantOptions {
 
 /// The modes of a comparison, with commas between them.
 struct ContestOptions {
-  std::string modes;                 // names of `--cost-model`, with -as-published or -without-PART
+  std::string modes;                 // names of `--cost-model`, with changes (vary_mode())
   std::vector<std::string> weights;  // FILE or MODE=FILE
   int64_t seeds = 3;                 // runs of each mode, from --seed on
 
   void add_to(CLI::App& app);  // without --modes
 };
 
-/// Returns the contestant of `tune`: the mode of --cost-model, as published with
-/// --search as-published. Its policy is the mode's own unless --policy names one, or `drafts`
+/// Returns the contestant of `tune`: the mode of --cost-model, without ingredients if --search says
+/// as-published. Its policy is the mode's own unless --policy names one, or `drafts`
 /// asks for a draft. `models` holds threads, seed and device of its models. Errors: a mode or
 /// policy is unknown, or its model has no library here (unless --allow-untrained, which the name
 /// then says). Also: a given constant is not read, or --psa-form is of another kind of target.

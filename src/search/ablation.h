@@ -1,23 +1,25 @@
-// A mode without one of its parts, to see what the part is worth.
+// The parts of a published search that a mode can do without, to see what each part is worth.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "analysis/penalty.h"
 #include "model/cost_model.h"
-#include "support/result.h"
 
 namespace pruner {
 
 struct Ablation {
   Penalties penalties;    // penalties that the draft counts
   FeatureParts features;  // features that the learned model sees
-  bool weights = true;    // false: the learned model starts without the program's weights
   bool drafts = true;     // false: the learned model scores every candidate (Ansor's policy)
 };
 
-/// Parses the name of the part that is left out: a penalty, "statement", "dataflow", "weights" or
-/// "draft". The error lists the names.
-Result<Ablation> parse_ablation(std::string_view name);
+/// Returns `ablation` without one more part, a penalty, "statement", "dataflow" or "draft";
+/// nullopt if no part has that name.
+std::optional<Ablation> without_part(Ablation ablation, std::string_view name);
+
+/// Returns the names of all parts, with commas between them.
+std::string ablation_parts();
 
 }  // namespace pruner

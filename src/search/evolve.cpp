@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "search/roulette.h"
 #include "support/parallel_for.h"
 
 namespace pruner {
@@ -12,6 +13,8 @@ namespace {
 
 // Draws that may fail (illegal, a duplicate, no place for a mutation) for each that is wanted.
 constexpr size_t kAttempts = 8;
+// The same for a population with duplicates, in which only mutations without a place fail.
+constexpr size_t kAttemptsWithDuplicates = 64;
 
 bool better(const Scored& a, const Scored& b) { return a.score > b.score; }
 
@@ -21,25 +24,42 @@ size_t draw_rank(size_t size, Rng& rng) {
   return std::min(size - 1, static_cast<size_t>(u * u * static_cast<double>(size)));
 }
 
-std::optional<Candidate> make_child(const Space& space,
-                                    const std::vector<Scored>& ranked,
-                                    double mutate_probability,
-                                    Rng& rng) {
-  const Candidate& parent = ranked[draw_rank(ranked.size(), rng)].candidate;
-  if (rng.uniform() < mutate_probability) return mutate(space, parent, rng);
-  const Candidate& other = ranked[draw_rank(ranked.size(), rng)].candidate;
-  if (other.sketch != parent.sketch) return std::nullopt;
-  return cross_over(space, parent, other, rng);
-}
-
 /// A part of the population that breeds by itself.
 struct Island {
   explicit Island(Rng& stream) : rng(stream) {}
 
+  const Candidate& draw_parent() const {
+    return ranked[by_score ? by_score->spin(rng) : draw_rank(ranked.size(), rng)].candidate;
+  }
+  /// Makes `ranked` the parents, to be drawn by rank or by score.
+  void rank(bool by_rank) {
+    std::ranges::stable_sort(ranked, better);
+    if (by_rank) return;
+    std::vector<float> scores;
+    for (const Scored& scored : ranked) scores.push_back(scored.score);
+    by_score.emplace(scores);
+  }
+
   std::vector<Candidate> population;
   std::vector<Scored> ranked;  // the parents of the next generation
+  std::optional<Roulette> by_score;
   Rng& rng;
 };
+
+std::optional<Candidate> make_child(const Space& space,
+                                    const Island& island,
+                                    const EvolveOptions& options) {
+  const Candidate& parent = island.draw_parent();
+  if (island.rng.uniform() < options.mutate_probability) {
+    return options.ingredients.has(Ingredient::kLegalMutants)
+               ? mutate(space, parent, island.rng)
+               : mutate_as_published(space, parent, island.rng);
+  }
+  if (!options.ingredients.has(Ingredient::kCrossover)) return parent;
+  const Candidate& other = island.draw_parent();
+  if (other.sketch != parent.sketch) return std::nullopt;
+  return cross_over(space, parent, other, island.rng);
+}
 
 /// `rng` itself for the first, and streams split from it.
 class Streams {
@@ -54,19 +74,25 @@ class Streams {
   std::vector<Rng> split_;
 };
 
-/// Children that were not seen before, nor are twice among them.
+/// Returns an island's next generation. A child that is illegal takes a place and is gone. Without
+/// duplicates, no child was seen before or is twice among the children.
 std::vector<Candidate> breed(const Space& space,
                              const Island& island,
                              size_t wanted,
-                             double mutate_probability,
+                             const EvolveOptions& options,
                              const CandidateSet& seen) {
+  const bool distinct = options.ingredients.has(Ingredient::kDistinct);
+  const bool all_legal = options.ingredients.has(Ingredient::kLegalMutants);
+  const size_t attempts = wanted * (distinct ? kAttempts : kAttemptsWithDuplicates);
   std::vector<Candidate> children;
   CandidateSet born;
-  for (size_t attempt = 0; attempt < wanted * kAttempts && children.size() < wanted; ++attempt) {
-    std::optional<Candidate> child =
-        make_child(space, island.ranked, mutate_probability, island.rng);
-    if (child && !seen.contains(*child) && born.insert(*child).second)
-      children.push_back(*std::move(child));
+  size_t places = 0;
+  for (size_t attempt = 0; attempt < attempts && places < wanted; ++attempt) {
+    std::optional<Candidate> child = make_child(space, island, options);
+    if (!child) continue;
+    if (distinct && (seen.contains(*child) || !born.insert(*child).second)) continue;
+    ++places;
+    if (all_legal || is_legal(space, *child)) children.push_back(*std::move(child));
   }
   return children;
 }
@@ -110,8 +136,9 @@ std::vector<Scored> evolve(const Task& task,
                            CostModel& scorer,
                            const EvolveOptions& options,
                            Rng& rng) {
-  CandidateSet seen;
-  drop_seen(population, seen);
+  const bool distinct = options.ingredients.has(Ingredient::kDistinct);
+  CandidateSet seen;  // candidates of all generations; with duplicates, the results
+  if (distinct) drop_seen(population, seen);
   const size_t count = static_cast<size_t>(options.islands);
   Streams streams(rng, options.islands);
   std::vector<Island> islands;
@@ -119,18 +146,19 @@ std::vector<Scored> evolve(const Task& task,
   for (size_t i = 0; i < population.size(); ++i)
     islands[i % count].population.push_back(std::move(population[i]));
 
+  const size_t elites = distinct ? static_cast<size_t>(options.elites) / count : 0;
   std::vector<Scored> results;  // everything that may be returned
   for (int generation = 0;; ++generation) {
     for (Island& island : islands) {
       const std::vector<float> scores = scorer.predict(task, space, island.population);
       if (scores.empty()) island.ranked.clear();
-      island.ranked.resize(
-          std::min(island.ranked.size(), static_cast<size_t>(options.elites) / count));
+      island.ranked.resize(std::min(island.ranked.size(), elites));
       for (size_t i = 0; i < scores.size(); ++i) {
         if (!std::isfinite(scores[i])) continue;
         Candidate& candidate = island.population[i];
         const bool excluded = options.exclude && options.exclude->contains(candidate);
-        if (!excluded) results.push_back({candidate, scores[i]});
+        if (!excluded && (distinct || seen.insert(candidate).second))
+          results.push_back({candidate, scores[i]});
         island.ranked.push_back({std::move(candidate), scores[i]});
       }
       island.population.clear();
@@ -139,11 +167,12 @@ std::vector<Scored> evolve(const Task& task,
     parallel_for(options.islands, options.jobs, [&](int64_t i) {
       Island& island = islands[i];
       if (island.ranked.empty()) return;
-      std::ranges::stable_sort(island.ranked, better);
+      island.rank(options.ingredients.has(Ingredient::kRankParents));
       const size_t wanted = static_cast<size_t>(options.population) / count;
-      island.population = breed(space, island, wanted, options.mutate_probability, seen);
+      island.population = breed(space, island, wanted, options, seen);
     });
-    for (Island& island : islands) drop_seen(island.population, seen);
+    if (distinct)
+      for (Island& island : islands) drop_seen(island.population, seen);
   }
   std::ranges::stable_sort(results, better);
   return results;

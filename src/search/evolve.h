@@ -5,6 +5,7 @@
 
 #include "model/cost_model.h"
 #include "search/history.h"
+#include "search/ingredient.h"
 
 namespace pruner {
 
@@ -15,7 +16,8 @@ struct EvolveOptions {
   double mutate_probability = 0.85;  // otherwise two parents are crossed over
   int islands = 1;  // equal parts of a generation whose parents are their own members only
   int jobs = 1;     // threads that breed, an island each; the result does not depend on them
-  const CandidateSet* exclude = nullptr;  // may be parents, never results
+  const CandidateSet* exclude = nullptr;         // may be parents, never results
+  Ingredients ingredients = Ingredients::all();  // kRankParents to kLegalMutants are read
 };
 
 struct Scored {
@@ -23,9 +25,9 @@ struct Scored {
   float score;
 };
 
-/// The distinct candidates that were seen in `generations` generations from `population`, best
-/// first. Only legal candidates enter; a space that yields nothing new ends it early, and so does a
-/// scorer that has nothing to say.
+/// Returns the distinct candidates that were seen in `generations` generations from `population`,
+/// best first. Only legal candidates are scored. An evolution ends early if the space yields
+/// nothing new, or if the scorer has nothing to say.
 std::vector<Scored> evolve(const Task& task,
                            const Space& space,
                            std::vector<Candidate> population,

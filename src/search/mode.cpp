@@ -51,13 +51,14 @@ std::string display_name(std::string_view given, const SearchMode& mode) {
 }
 
 Result<ModeModels> make_models(const SearchMode& mode,
-                               const SearchPolicy& policy,
+                               const Ingredients& ingredients,
                                const LearnedModelOptions& options,
                                const Ablation& ablation,
                                DraftForm form) {
   const DraftOptions draft{options.jobs, ablation.penalties, form};
-  ModeModels made{
-      policy.as_published ? make_draft_model(draft) : make_calibrated_draft_model(draft), nullptr};
+  const bool calibrates = ingredients.has(Ingredient::kCalibration);
+  ModeModels made{calibrates ? make_calibrated_draft_model(draft) : make_draft_model(draft),
+                  nullptr};
   if (mode.model == "random") {
     made.verify = make_random_model(options.seed);
   } else if (mode.model == "untrained") {
@@ -65,7 +66,7 @@ Result<ModeModels> make_models(const SearchMode& mode,
   } else if (!mode.model.empty()) {
     TRY_ASSIGN(std::unique_ptr<LearnedModel> learned, make_learned_model(mode.model, options));
     made.verify = make_feature_model(std::move(learned), options.jobs, ablation.features);
-    if (policy.drafts && !policy.as_published && !options.as_published)
+    if (ingredients.has(Ingredient::kStackedDraft))
       made.verify = make_stacked_model(*made.draft,
                                        std::move(made.verify),
                                        options.load_model == kShippedWeights ? kTrustInShipped : 0);
@@ -76,7 +77,88 @@ Result<ModeModels> make_models(const SearchMode& mode,
 Result<ModeModels> make_models(std::string_view mode, const LearnedModelOptions& options) {
   TRY_ASSIGN(const SearchMode* named, find_mode(mode));
   TRY_ASSIGN(const SearchMode usable, usable_mode(*named, /*allow_untrained=*/false));
-  return make_models(usable, *usable.policy, options);
+  return make_models(usable, usable.policy->options.ingredients, options);
+}
+
+Ingredients usable_ingredients(const SearchMode& mode, bool own_weights) {
+  Ingredients usable = mode.policy->takes;
+  if (!mode.learns())
+    usable = usable.without({Ingredient::kStackedDraft, Ingredient::kIncrementalTraining});
+  if (mode.model.ends_with("-no-update"))
+    usable = usable.without({Ingredient::kIncrementalTraining});
+  if (mode.model != "pam" || !own_weights) usable = usable.without({Ingredient::kWeights});
+  return usable;
+}
+
+static constexpr std::string_view kAsPublished = "-as-published", kWithout = "-without-";
+
+ModeName split_mode_name(std::string_view name) {
+  const size_t end = std::min({name.find(kAsPublished), name.find(kWithout), name.find('+')});
+  return {name.substr(0, end), end > name.size() ? "" : name.substr(end)};
+}
+
+/// Takes a word from the front of `changes`: the word ends where the next change begins.
+static std::string_view take_word(std::string_view& changes) {
+  const std::string_view word = split_mode_name(changes).base;
+  changes.remove_prefix(word.size());
+  return word;
+}
+
+static Result<Unit> add_ingredient(ModeVariant& variant, std::string_view name, bool own_weights) {
+  const Ingredients usable = usable_ingredients(variant.mode, own_weights);
+  const Ingredients left = usable.without(variant.ingredients);
+  const std::optional<Ingredient> ingredient = parse_ingredient(name);
+  const std::string can = "; " + std::string(variant.mode.name) + " can take " + print(left);
+  if (!ingredient) return Error("no ingredient is named \"", name, "\"", can);
+  if (variant.ingredients.has(*ingredient)) return Error("it has ", name, " already", can);
+  if (!usable.has(*ingredient)) return Error("it cannot take ", name, can);
+  variant.ingredients = variant.ingredients.with(*ingredient);
+  return Unit{};
+}
+
+static Result<Unit> leave_out(ModeVariant& variant, std::string_view name) {
+  if (const std::optional<Ingredient> ingredient = parse_ingredient(name);
+      ingredient && variant.ingredients.has(*ingredient)) {
+    variant.ingredients = variant.ingredients.without({*ingredient});
+    return Unit{};
+  }
+  const std::optional<Ablation> without = without_part(variant.ablation, name);
+  if (!without)
+    return Error("it has nothing named \"",
+                 name,
+                 "\"; leave out ",
+                 print(variant.ingredients),
+                 ", or of the published search ",
+                 ablation_parts());
+  variant.ablation = *without;
+  if (variant.ablation.drafts) return Unit{};
+  // Without a draft the learned model has to order whole populations: Ansor's search.
+  variant.mode.policy = &kAnsorPolicy;
+  const Ingredients& ours = kAnsorPolicy.options.ingredients;
+  variant.ingredients = variant.ingredients.without(Ingredients::all().without(ours));
+  return Unit{};
+}
+
+Result<ModeVariant> vary_mode(const SearchMode& mode, std::string_view changes, bool own_weights) {
+  const Ingredients unusable = Ingredients::all().without(usable_ingredients(mode, own_weights));
+  ModeVariant variant{mode, mode.policy->options.ingredients.without(unusable)};
+  while (!changes.empty()) {
+    if (changes.starts_with(kAsPublished)) {
+      if (!variant.mode.policy->published)
+        return Error("the policy ", variant.mode.policy->name, " has no published form");
+      changes.remove_prefix(kAsPublished.size());
+      variant.ingredients = {};
+    } else if (changes.starts_with(kWithout)) {
+      changes.remove_prefix(kWithout.size());
+      TRY(leave_out(variant, take_word(changes)));
+    } else if (changes.starts_with('+')) {
+      changes.remove_prefix(1);
+      TRY(add_ingredient(variant, take_word(changes), own_weights));
+    } else {
+      return Error("\"", changes, "\" is no change of a mode");
+    }
+  }
+  return variant;
 }
 
 Result<const SearchPolicy*> find_policy(std::string_view name) {

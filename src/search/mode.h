@@ -1,5 +1,5 @@
-// The modes of `--cost-model`: a policy, and the model that verifies what it finds. All share
-// space, code generator, measurement and features.
+// The modes of `--cost-model`: a policy, the model that verifies what the policy finds, and the
+// ingredients of both. All modes share space, code generator, measurement and features.
 #pragma once
 
 #include <memory>
@@ -58,17 +58,39 @@ Result<const SearchMode*> find_mode(std::string_view name);
 Result<SearchMode> usable_mode(const SearchMode& mode, bool allow_untrained);
 /// Returns the name of the mode's results: the name that was given, or "ansor-untrained".
 std::string display_name(std::string_view given, const SearchMode& mode);
-/// Makes the mode's models for a policy. A policy that drafts verifies by the learned model and the
-/// draft together, unless as published. `form` is the draft's form on a GPU. Fails if weights are
-/// missing or belong to another model.
+/// Makes the mode's models: kCalibration and kStackedDraft of `ingredients` say how the draft takes
+/// part. `form` is the draft's form on a GPU. Fails if weights are missing or belong to another
+/// model.
 Result<ModeModels> make_models(const SearchMode& mode,
-                               const SearchPolicy& policy,
+                               const Ingredients& ingredients,
                                const LearnedModelOptions& options,
                                const Ablation& ablation = {},
                                DraftForm form = DraftForm::kOurs);
 
-/// Makes the models of the mode of a name, for the mode's own policy.
+/// Makes the models of the mode of a name, with the ingredients of the mode's own policy.
 Result<ModeModels> make_models(std::string_view mode, const LearnedModelOptions& options);
+
+/// Returns the ingredients that a mode can use: its policy's, without those of a learned model or
+/// of training that the mode does not have. `own_weights` says whether the program has weights for
+/// the target.
+Ingredients usable_ingredients(const SearchMode& mode, bool own_weights);
+
+/// `ModeName` is the name of a mode, cut in two: "pruner" and "-as-published+neighbours".
+struct ModeName {
+  std::string_view base, changes;
+};
+ModeName split_mode_name(std::string_view name);
+
+/// A mode with its ingredients, and without the parts that were left out.
+struct ModeVariant {
+  SearchMode mode;
+  Ingredients ingredients;
+  Ablation ablation = {};
+};
+/// Applies the changes of a mode's name, from left to right: "-as-published" leaves out every
+/// ingredient, "+INGREDIENT" adds one, and "-without-PART" leaves out an ingredient or a part of
+/// the published search. The error of an ingredient lists those that the mode can take or has.
+Result<ModeVariant> vary_mode(const SearchMode& mode, std::string_view changes, bool own_weights);
 
 /// Returns the policy of a name; the error lists the policies.
 Result<const SearchPolicy*> find_policy(std::string_view name);

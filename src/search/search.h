@@ -51,6 +51,7 @@ struct SearchOptions {
   int min_distance = 2;     // decisions in which two of a batch differ, where there are such
   int64_t round_size = 10;  // trials of a task's round
   EvolveOptions evolve = {.population = 1536, .islands = 4};  // its jobs are the search's
+  Ingredients ingredients = Ingredients::all();  // ingredients of the search and its models
 };
 
 /// The models that order candidates: the draft, and a learned model or none.
@@ -97,17 +98,17 @@ struct SearchPolicy {
   /// Returns up to `count` candidates to measure next, none of them tried before; empty if the
   /// space is used up.
   std::vector<Candidate> (*next_batch)(const SearchRequest& request, Rng& rng);
-  unsigned constants = 0;  // SearchConstants
-  bool drafts = false;     // a draft model searches, and verifies beside the learned model
-  const SearchPolicy* published = nullptr;  // the same search as its paper and release have it
-  bool as_published = false;                // the policy is a published search, without our changes
-  SearchOptions options = {};               // defaults of the policy
+  unsigned constants = 0;      // SearchConstants
+  bool drafts = false;         // a draft model searches before a learned model
+  bool published = true;       // without ingredients, the search is that of a paper
+  Ingredients takes = {};      // ingredients that the search can use
+  SearchOptions options = {};  // defaults of the policy
 };
 
 extern const SearchPolicy kPrunerPolicy, kAnsorPolicy, kUniformPolicy, kTransferPolicy;
-extern const SearchPolicy kPublishedPrunerPolicy, kPublishedAnsorPolicy, kMetaSchedulePolicy;
-/// The policies that --policy names. kTransferPolicy searches nothing, kMetaSchedulePolicy has a
-/// space of its own, and --search as-published takes SearchPolicy::published.
+extern const SearchPolicy kMetaSchedulePolicy;
+/// The policies that --policy names. kTransferPolicy searches nothing, and kMetaSchedulePolicy has
+/// a space of its own.
 inline constexpr const SearchPolicy* kSearchPolicies[] = {
     &kPrunerPolicy, &kAnsorPolicy, &kUniformPolicy};
 

@@ -206,7 +206,7 @@ Result<Unit> measure_again(const Entries& entries,
 
 Result<ModeModels> make_models(const Contestant& contestant) {
   return make_models(contestant.mode,
-                     *contestant.mode.policy,
+                     contestant.search.ingredients,
                      contestant.models,
                      contestant.ablation,
                      contestant.draft_form);

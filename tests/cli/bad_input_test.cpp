@@ -152,7 +152,13 @@ TEST_F(BadInput, ModesThatCannotBeCompared) {
   expect_words(compare("ansor"), {"--modes: 1 given, two or more are compared"});
   expect_words(fail(small({"compare"})), {"--modes: 0 given"});
   expect_words(compare("ansor,pruner-without-luck"),
-               {"--modes: nothing is named luck; leave out compute-l0, ", "weights or draft"});
+               {"--modes: pruner-without-luck: it has nothing named \"luck\"; leave out "
+                "default-schedule, ",
+                ", or of the published search compute-l0, "});
+  expect_words(compare("ansor,ansor+luck"),
+               {"--modes: ansor+luck: no ingredient is named \"luck\"; mlp can take "
+                "default-schedule, offers, "});
+  expect_words(compare("ansor,ansor+weights"), {"--modes: ansor+weights: it cannot take weights"});
   expect_words(compare("pruner,pruner"), {"--modes: pruner is there twice"});
   expect_words(compare("ansor,moa-pruner"), {"--modes: moa-pruner", "--load-model"});
   expect_words(compare("ansor,draft-only", {"--load-model", "pruner=a.pkl"}),

@@ -37,7 +37,8 @@ struct CompareModes : testing::Test {
   }
 
   static Contestant contestant(const std::string& name) {
-    return {name, **find_mode(name), {}, {}};
+    const SearchMode& mode = **find_mode(name);
+    return {.name = name, .mode = mode, .models = {}, .search = mode.policy->options};
   }
 
   Result<std::vector<TuningCurve>> run() {

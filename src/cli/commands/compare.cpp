@@ -79,8 +79,8 @@ class Compare {
     begin_group(app, OptionGroup::kSearch);
     add_option(app, "--modes NAMES", contest_.modes)
         .help(
-            "two or more modes, e.g. ansor,pruner, each also with -as-published or "
-            "-without-dataflow behind it; the first is the measure");
+            "two or more modes, e.g. ansor,pruner; each may have -as-published, +INGREDIENT or "
+            "-without-PART behind it; the first is the measure");
     contest_.add_to(app);
     explorer_.add_to(app, "candidates to measure in each mode, resumed runs included");
     events_.add_to(app);

@@ -87,8 +87,8 @@ struct Simulate {
     TRY_ASSIGN(const std::vector<Contestant> contestants,
                read_contestants(contest, mode, models, nullptr));
     for (const Contestant& contestant : contestants) {
-      if (contestant.name.find("-without-") != std::string::npos ||
-          contestant.mode.policy->as_published)
+      if (!split_mode_name(contestant.name).changes.empty() ||
+          contestant.mode.policy == &kMetaSchedulePolicy)
         return Error(
             "--modes: ", contestant.name, ": nothing evolves in a log; `compare` takes that");
     }

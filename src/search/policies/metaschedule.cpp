@@ -133,13 +133,12 @@ const SearchPolicy kMetaSchedulePolicy = {
     .name = "metaschedule",
     .next_batch = next_batch,
     .constants = kPopulation | kVerifyGenerations | kEpsGreedy,
-    .published = &kMetaSchedulePolicy,
-    .as_published = true,
     .options = {.eps_greedy = 0.05,
                 .random_samples = 512,
                 .verify_generations = 4,
                 .measured_share = 0.2,
                 .round_size = 64,
-                .evolve = {.population = 512, .mutate_probability = 0.85}}};
+                .evolve = {.population = 512, .mutate_probability = 0.85},
+                .ingredients = {}}};
 
 }  // namespace pruner

@@ -12,6 +12,7 @@ static std::vector<Candidate> next_batch(const SearchRequest& request, Rng&) {
   return batch.take();
 }
 
-const SearchPolicy kTransferPolicy = {.name = "transfer", .next_batch = next_batch};
+const SearchPolicy kTransferPolicy = {
+    .name = "transfer", .next_batch = next_batch, .options = {.ingredients = {}}};
 
 }  // namespace pruner

@@ -39,7 +39,10 @@ std::vector<Candidate> next_batch(const SearchRequest& request, Rng& rng) {
 
 }  // namespace
 
-const SearchPolicy kUniformPolicy = {
-    .name = "uniform", .next_batch = next_batch, .constants = kEpsGreedy};
+const SearchPolicy kUniformPolicy = {.name = "uniform",
+                                     .next_batch = next_batch,
+                                     .constants = kEpsGreedy,
+                                     .published = false,
+                                     .options = {.ingredients = {}}};
 
 }  // namespace pruner

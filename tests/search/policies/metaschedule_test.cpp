@@ -57,7 +57,7 @@ TEST_F(MetaScheduleSearch, HasTheConstantsOfItsRelease) {
   EXPECT_EQ(options.eps_greedy, 0.05);
   EXPECT_EQ(options.round_size, 64);
   EXPECT_FALSE(kMetaSchedulePolicy.drafts);
-  EXPECT_TRUE(kMetaSchedulePolicy.as_published);
+  EXPECT_TRUE(kMetaSchedulePolicy.takes.empty());
 }
 
 TEST_F(MetaScheduleSearch, ScoresFiveGenerationsOf512OfItsOwnSpace) {

@@ -1,0 +1,14 @@
+#include "search/ingredient.h"
+
+namespace pruner {
+
+std::string print(const Ingredients& ingredients) {
+  std::string names;
+  for (unsigned i = 0; i < std::size(kIngredients); ++i) {
+    if (ingredients.has(Ingredient{i}))
+      names.append(names.empty() ? "" : ", ").append(kIngredients[i].name);
+  }
+  return names.empty() ? "none" : names;
+}
+
+}  // namespace pruner
