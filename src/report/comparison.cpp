@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "report/network_time.h"
 
 namespace pruner {
 
 namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// Seeds whose runs count: the complete ones, or all when none is.
 std::vector<uint64_t> counted_seeds(const Comparison& comparison) {
@@ -26,25 +30,36 @@ std::vector<uint64_t> counted_seeds(const Comparison& comparison) {
 /// A column of numbers over the seeds.
 struct Values {
   std::vector<double> search_s, latency_s, end_to_end_s, trials, seconds;
-  std::vector<double> trials_of_budget, time_of_budget, trials_of_reach, time_of_reach;
+  std::vector<double> trials_of_budget, time_of_budget;
+  std::vector<double> trials_of_reach, time_of_reach, latency_of_measure, end_to_end_of_measure;
 };
 
-/// part / whole; nothing where there is no whole.
+/// Adds part / whole; nothing if there is no whole.
 void add_share(double part, double whole, std::vector<double>& shares) {
-  if (whole > 0) shares.push_back(part / whole);
+  if (whole > 0) shares.push_back(paired_ratio(part, whole));
 }
 
-std::string text(const std::optional<Spread>& spread, int digits, double unit = 1) {
-  if (!spread) return "-";
-  return print({spread->median / unit, spread->least / unit, spread->most / unit}, digits);
+std::optional<PairedRatio> paired(const std::vector<double>& ratios) {
+  const std::optional<Estimate> ratio = estimate_median(ratios);
+  if (!ratio) return std::nullopt;
+  return PairedRatio{*ratio, signed_rank_p(ratios)};
+}
+
+std::string text(const std::optional<Estimate>& estimate, int digits, double unit = 1) {
+  return estimate ? print(*estimate, digits, unit) : "-";
+}
+
+std::string text(const std::optional<PairedRatio>& paired, int digits) {
+  return paired ? print(paired->ratio, digits) : "-";
 }
 
 using Row = std::vector<std::string>;
 
-/// The spreads of a mode by the names that JSON gives them.
-Json to_json(const ComparedMode& mode, const Standing& standing) {
+/// Returns the estimates of a mode by the names that JSON gives them.
+Json mode_json(const ComparedMode& mode, const Standing& standing) {
   return {{"mode", mode.name},
           {"update", mode.update},
+          {"ingredients", mode.ingredients},
           {"seeds", standing.seeds},
           {"reached", standing.reached},
           {"search_s", to_json(standing.search_s)},
@@ -55,7 +70,9 @@ Json to_json(const ComparedMode& mode, const Standing& standing) {
           {"trials_of_budget", to_json(standing.trials_of_budget)},
           {"time_of_budget", to_json(standing.time_of_budget)},
           {"trials_of_reach", to_json(standing.trials_of_reach)},
-          {"time_of_reach", to_json(standing.time_of_reach)}};
+          {"time_of_reach", to_json(standing.time_of_reach)},
+          {"latency_of_measure", to_json(standing.latency_of_measure)},
+          {"end_to_end_of_measure", to_json(standing.end_to_end_of_measure)}};
 }
 
 }  // namespace
@@ -65,6 +82,13 @@ std::string print(const Spread& spread, int digits) {
   if (spread.least == spread.most) return number(spread.median);
   return fmt::format(
       "{} ({} to {})", number(spread.median), number(spread.least), number(spread.most));
+}
+
+Json to_json(const std::optional<PairedRatio>& paired) {
+  if (!paired) return {};
+  Json json = to_json(std::optional(paired->ratio));
+  json["p"] = paired->p;
+  return json;
 }
 
 Json to_json(const std::optional<Spread>& spread) {
@@ -95,11 +119,13 @@ const TuningCurve* Comparison::curve(const std::string& mode, uint64_t seed) con
   return found == curves.end() ? nullptr : &*found;
 }
 
+bool Reached::ever() const { return !std::isinf(trials); }
+
 Reached reach(const TuningCurve& curve, double latency_s) {
   const auto point = std::ranges::find_if(
       curve.points, [&](const CurvePoint& p) { return p.latency_s <= kReachRatio * latency_s; });
-  if (point == curve.points.end()) return {curve.trials, curve.search_s, false};  // all it had
-  return {point->trials, point->seconds, true};
+  if (point == curve.points.end()) return {kNever, kNever};
+  return {static_cast<double>(point->trials), point->seconds};
 }
 
 // The median of an even number of values is the mean of the middle two.
@@ -123,32 +149,37 @@ std::vector<Standing> standings(const Comparison& comparison, size_t measure) {
       values.search_s.push_back(own->search_s);
       if (own->final_s()) values.latency_s.push_back(*own->final_s());
       if (own->end_to_end_s) values.end_to_end_s.push_back(*own->end_to_end_s);
-      if (!first->final_s()) continue;  // nothing to reach
+      if (first == nullptr || !first->final_s()) continue;  // nothing to reach
       const Reached there = reach(*own, *first->final_s());
       const Reached by_first = reach(*first, *first->final_s());
-      const auto trials = static_cast<double>(there.trials);
-      standing.reached += there.ever;
-      values.trials.push_back(trials);
+      standing.reached += there.ever();
+      values.trials.push_back(there.trials);
       values.seconds.push_back(there.seconds);
-      add_share(trials, static_cast<double>(first->trials), values.trials_of_budget);
+      add_share(there.trials, static_cast<double>(first->trials), values.trials_of_budget);
       add_share(there.seconds, first->search_s, values.time_of_budget);
-      add_share(trials, static_cast<double>(by_first.trials), values.trials_of_reach);
+      add_share(there.trials, by_first.trials, values.trials_of_reach);
       add_share(there.seconds, by_first.seconds, values.time_of_reach);
+      add_share(own->final_s().value_or(kNever), *first->final_s(), values.latency_of_measure);
+      if (own->end_to_end_s && first->end_to_end_s)
+        add_share(*own->end_to_end_s, *first->end_to_end_s, values.end_to_end_of_measure);
     }
-    standing.search_s = spread(values.search_s);
-    standing.latency_s = spread(values.latency_s);
-    standing.end_to_end_s = spread(values.end_to_end_s);
-    standing.trials = spread(values.trials);
-    standing.seconds = spread(values.seconds);
-    standing.trials_of_budget = spread(values.trials_of_budget);
-    standing.time_of_budget = spread(values.time_of_budget);
-    standing.trials_of_reach = spread(values.trials_of_reach);
-    standing.time_of_reach = spread(values.time_of_reach);
+    standing.search_s = estimate_median(values.search_s);
+    standing.latency_s = estimate_median(values.latency_s);
+    standing.end_to_end_s = estimate_median(values.end_to_end_s);
+    standing.trials = estimate_median(values.trials);
+    standing.seconds = estimate_median(values.seconds);
+    standing.trials_of_budget = estimate_median(values.trials_of_budget);
+    standing.time_of_budget = estimate_median(values.time_of_budget);
+    standing.trials_of_reach = paired(values.trials_of_reach);
+    standing.time_of_reach = paired(values.time_of_reach);
+    standing.latency_of_measure = paired(values.latency_of_measure);
+    standing.end_to_end_of_measure = paired(values.end_to_end_of_measure);
   }
   return found;
 }
 
-std::string print_comparison(const Comparison& comparison) {
+/// Prints one table of all modes.
+static std::string print_modes(const Comparison& comparison, const std::string& title) {
   const std::string& first = comparison.modes.front().name;
   const std::vector<Standing> all = standings(comparison);
   const bool several = all.size() > 1;
@@ -164,7 +195,7 @@ std::string print_comparison(const Comparison& comparison) {
     return comparison.modes[&s - all.data()];
   };
   add(true,
-      fmt::format("method ({}; seeds: {})", comparison.subject, all.front().seeds),
+      fmt::format("{} ({}; seeds: {})", title, comparison.subject, all.front().seeds),
       [&](const Standing& s) { return mode_of(s).name; });
   add(true, "Update mode", [&](const Standing& s) { return mode_of(s).update; });
   add(true, "Search time (s)", [](const Standing& s) { return text(s.search_s, 1); });
@@ -195,8 +226,73 @@ std::string print_comparison(const Comparison& comparison) {
   add(several, fmt::format("Seconds to it / {}'s", first), [](const Standing& s) {
     return text(s.time_of_reach, 2);
   });
-  return print_table(rows) +
-         (measured ? fmt::format("\nWhere the two differ: {}\n", kEstimateAndTime) : "");
+  add(several, fmt::format("Latency / {}'s", first), [](const Standing& s) {
+    return text(s.latency_of_measure, 3);
+  });
+  return print_table(rows);
+}
+
+std::vector<Comparison> parts_of(const Comparison& comparison) {
+  const auto& modes = comparison.modes;
+  const auto published = std::ranges::count_if(modes, &ComparedMode::published);
+  if (published < 2 || published == std::ssize(modes)) return {comparison};
+  const std::string& first = modes.front().name;
+  Comparison theirs = comparison, ours = comparison;
+  std::erase_if(theirs.modes, [](const ComparedMode& mode) { return !mode.published(); });
+  std::erase_if(ours.modes,
+                [&](const ComparedMode& mode) { return mode.published() && mode.name != first; });
+  return {theirs, ours};
+}
+
+std::string print_comparison(const Comparison& comparison) {
+  const std::vector<Comparison> parts = parts_of(comparison);
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += "\n";
+    text += print_modes(parts[i], parts.size() == 1 ? "method" : kPartTitles[i]);
+  }
+  const bool measured = std::ranges::any_of(
+      comparison.curves, [](const TuningCurve& curve) { return curve.end_to_end_s.has_value(); });
+  return text + (measured ? fmt::format("\nWhere the two differ: {}\n", kEstimateAndTime) : "");
+}
+
+std::string print(const std::optional<PairedRatio>& paired, int digits) {
+  if (!paired) return "-";
+  return fmt::format("{}, p = {:.2g}{}",
+                     print(paired->ratio, digits),
+                     paired->p,
+                     paired->ratio.holds(1) ? ": no difference that these runs can show" : "");
+}
+
+std::string print_ingredients(std::span<const ComparedMode> modes) {
+  std::string text = "Ingredients that this project adds to the published searches:\n";
+  for (const ComparedMode& mode : modes)
+    text += fmt::format("- {}: {}\n", mode.name, mode.ingredients);
+  return text;
+}
+
+std::string print_conclusions(const Comparison& comparison) {
+  const std::vector<Standing> all = standings(comparison);
+  std::string text = "\n" + print_ingredients(comparison.modes) + "\n";
+  if (all.front().seeds < kLeastSeeds)
+    return text +
+           fmt::format("{}: {} of {} seeds.\n", kTooFewSeeds, all.front().seeds, kLeastSeeds);
+  std::vector<Row> rows = {{fmt::format("over {}'s, seed by seed", comparison.modes.front().name),
+                            "trials to its latency",
+                            "seconds to it",
+                            "final latency"}};
+  const bool measured = std::ranges::any_of(
+      all, [](const Standing& s) { return s.end_to_end_of_measure.has_value(); });
+  if (measured) rows.front().push_back("end-to-end time");
+  for (size_t m = 1; m < all.size(); ++m) {
+    const Standing& s = all[m];
+    Row& row = rows.emplace_back(Row{comparison.modes[m].name,
+                                     print(s.trials_of_reach, 2),
+                                     print(s.time_of_reach, 2),
+                                     print(s.latency_of_measure, 3)});
+    if (measured) row.push_back(print(s.end_to_end_of_measure, 3));
+  }
+  return text + print_table(rows) + kHowShown;
 }
 
 std::string curves_tsv(const Comparison& comparison) {
@@ -215,7 +311,7 @@ std::string curves_tsv(const Comparison& comparison) {
 Json comparison_json(const Comparison& comparison) {
   Json modes = Json::array(), curves = Json::array();
   const std::vector<Standing> all = standings(comparison);
-  for (size_t i = 0; i < all.size(); ++i) modes.push_back(to_json(comparison.modes[i], all[i]));
+  for (size_t i = 0; i < all.size(); ++i) modes.push_back(mode_json(comparison.modes[i], all[i]));
   for (const TuningCurve& curve : comparison.curves) {
     Json points = Json::array();
     for (const CurvePoint& point : curve.points)

@@ -21,9 +21,9 @@ std::span<const ComparedMode> modes(const ComparisonSet& set) {
   return set.front().comparison.modes;
 }
 
-std::optional<double> median(const std::optional<Spread>& spread) {
-  if (!spread) return std::nullopt;
-  return spread->median;
+std::optional<double> median(const std::optional<Estimate>& estimate) {
+  if (!estimate) return std::nullopt;
+  return estimate->median;
 }
 
 std::optional<double> geometric_mean(const std::vector<double>& values) {
@@ -36,7 +36,8 @@ std::optional<double> geometric_mean(const std::vector<double>& values) {
 Json to_json(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 std::string text(const std::optional<double>& value, int digits) {
-  return value ? fmt::format("{:.{}f}", *value, digits) : "-";
+  if (!value) return "-";
+  return std::isinf(*value) ? "never" : fmt::format("{:.{}f}", *value, digits);
 }
 
 /// Returns whether more than half of the runs reach the latency.
@@ -74,12 +75,11 @@ std::vector<std::vector<Reaching>> all_reaching(const ComparisonSet& set) {
   return all;
 }
 
-/// Prints "12.3 (4.07 x)", or "> 60.0" if the mode does not reach the latency. If not all seeds
+/// Prints "12.3 (4.07 x)", or "never" if the mode does not reach the latency. If not all seeds
 /// reach the latency, their number follows.
 std::string reach_cell(const Standing& standing) {
   if (!standing.seconds) return "-";
-  std::string cell =
-      fmt::format("{}{:.1f}", reached(standing) ? "" : "> ", standing.seconds->median);
+  std::string cell = text(median(standing.seconds), 1);
   if (const auto factor = speedup(standing)) cell += fmt::format(" ({:.2f} x)", *factor);
   if (standing.reached < standing.seeds)
     cell += fmt::format(", {} of {} seeds", standing.reached, standing.seeds);
@@ -151,8 +151,8 @@ Performance performance(const ComparisonSet& set) {
   return all;
 }
 
-std::string print_comparison_set(const ComparisonSet& set) {
-  if (set.empty()) return "";
+/// Prints the tables of one part of a set.
+static std::string print_part(const ComparisonSet& set) {
   std::string printed = print_performance(set);
   const std::vector<std::vector<Reaching>> all = all_reaching(set);
   for (size_t to = 0; to < all.size(); ++to) {
@@ -176,10 +176,50 @@ std::string print_comparison_set(const ComparisonSet& set) {
   return printed;
 }
 
+std::string print_comparison_set(const ComparisonSet& set) {
+  if (set.empty()) return "";
+  std::vector<ComparisonSet> parts(parts_of(set.front().comparison).size());
+  for (const ComparedNetwork& network : set) {
+    const std::vector<Comparison> of_network = parts_of(network.comparison);
+    for (size_t i = 0; i < parts.size(); ++i) parts[i].push_back({network.name, of_network[i]});
+  }
+  if (parts.size() == 1) return print_part(parts[0]);
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i)
+    text += fmt::format("{}{}:\n\n{}", i > 0 ? "\n" : "", kPartTitles[i], print_part(parts[i]));
+  return text;
+}
+
+std::string print_conclusions(const ComparisonSet& set) {
+  if (set.empty()) return "";
+  std::string text = "\n" + print_ingredients(modes(set)) + "\n";
+  std::vector<Row> rows = {{fmt::format("over {}'s, seed by seed", modes(set).front().name),
+                            "mode",
+                            "trials to its latency",
+                            "seconds to it",
+                            "final latency"}};
+  for (const ComparedNetwork& network : set) {
+    const std::vector<Standing> found = standings(network.comparison);
+    if (found.front().seeds < kLeastSeeds)
+      return text + fmt::format("{}: {} of {} seeds on {}.\n",
+                                kTooFewSeeds,
+                                found.front().seeds,
+                                kLeastSeeds,
+                                network.name);
+    for (size_t m = 1; m < found.size(); ++m)
+      rows.push_back({network.name,
+                      modes(set)[m].name,
+                      print(found[m].trials_of_reach, 2),
+                      print(found[m].time_of_reach, 2),
+                      print(found[m].latency_of_measure, 3)});
+  }
+  return text + print_table(rows) + kHowShown;
+}
+
 std::string performance_tsv(const ComparisonSet& set) {
   std::string tsv = "network\tmode\tseeds\tsearch_s\testimated_ms\tend_to_end_ms\tperformance\n";
   const Performance all = performance(set);
-  const auto ms = [](const std::optional<Spread>& seconds) {
+  const auto ms = [](const std::optional<Estimate>& seconds) {
     return seconds ? fmt::format("{:.6f}", seconds->median * 1e3) : "-";
   };
   for (size_t n = 0; n < set.size(); ++n) {
@@ -282,10 +322,14 @@ Json comparison_set_json(const ComparisonSet& set) {
       }
       of_modes.push_back({{"mode", modes(set)[m].name},
                           {"update", modes(set)[m].update},
+                          {"ingredients", modes(set)[m].ingredients},
                           {"seeds", found[m].seeds},
                           {"search_s", pruner::to_json(found[m].search_s)},
                           {"latency_s", pruner::to_json(found[m].latency_s)},
                           {"end_to_end_s", pruner::to_json(found[m].end_to_end_s)},
+                          {"trials_of_reach", pruner::to_json(found[m].trials_of_reach)},
+                          {"time_of_reach", pruner::to_json(found[m].time_of_reach)},
+                          {"latency_of_measure", pruner::to_json(found[m].latency_of_measure)},
                           {"performance", to_json(performed.of[m][n])},
                           {"to", std::move(reaching)}});
     }

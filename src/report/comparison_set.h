@@ -26,8 +26,12 @@ struct Performance {
 Performance performance(const ComparisonSet& set);
 
 /// Prints a table of performance, and for each mode a table of the others' seconds to its final
-/// latency. Without a network, the text is empty.
+/// latency; each part of the comparisons (parts_of()) has such tables. Without a network, the text
+/// is empty.
 std::string print_comparison_set(const ComparisonSet& set);
+/// Prints the ingredients of each mode, and a row for each network and mode: the mode's efforts and
+/// final latency over those of the first mode, or that the seeds are too few.
+std::string print_conclusions(const ComparisonSet& set);
 /// "network\tmode\tseeds\tsearch_s\testimated_ms\tend_to_end_ms\tperformance".
 std::string performance_tsv(const ComparisonSet& set);
 /// "network\tmode\tto\tseeds\treached\ttrials\tseconds\tspeedup": speedup is `to`'s whole search
@@ -38,8 +42,9 @@ std::string performance_svg(const ComparisonSet& set);
 /// Plots a chart a mode: its whole search time, and each other mode's time to its final latency. A
 /// bar is left out if half of the seeds or more do not reach the latency.
 std::string search_time_svg(const ComparisonSet& set);
-/// {"end_to_end","modes","networks":[{"network","subject","device","modes":[{"mode","update","seeds",
-/// "search_s","latency_s","end_to_end_s","performance","to":[{"mode","reached","trials","seconds",
+/// {"end_to_end","modes","networks":[{"network","subject","device","modes":[{"mode","update",
+/// "ingredients","seeds","search_s","latency_s","end_to_end_s","trials_of_reach","time_of_reach",
+/// "latency_of_measure","performance","to":[{"mode","reached","trials","seconds",
 /// "speedup"}]}]}],"geomean":[{"mode","performance","to":[{"mode","networks_reached","speedup"}]}]}.
 Json comparison_set_json(const ComparisonSet& set);
 

@@ -73,6 +73,19 @@ TEST(PrintComparisonSet, HasATableOfPerformanceAndOneToReachEachMode) {
   EXPECT_EQ(print_comparison_set({}), "");
 }
 
+TEST(PrintComparisonSet, ShowsThePublishedModesBesideOneAnotherFirst) {
+  ComparisonSet set = two_networks();
+  for (ComparedNetwork& network : set)
+    for (const size_t published : {0, 2}) network.comparison.modes[published].ingredients = "none";
+  const std::string text = print_comparison_set(set);
+  const size_t ours = text.find("\nwith ingredients:\n");
+  EXPECT_EQ(text.find("as published:\n"), 0u) << text;
+  ASSERT_NE(ours, std::string::npos) << text;
+  EXPECT_GT(text.find("pruner"), ours) << text;
+  EXPECT_EQ(text.find("draft", ours), std::string::npos) << text;
+  EXPECT_NE(text.find("ansor's latency", ours), std::string::npos) << text;
+}
+
 TEST(PrintComparisonSet, SaysInHowManySeedsALatencyWasReached) {
   ComparisonSet set = two_networks();
   std::vector<TuningCurve>& curves = set[0].comparison.curves;
@@ -84,6 +97,24 @@ TEST(PrintComparisonSet, SaysInHowManySeedsALatencyWasReached) {
   curves.push_back(run("draft", 2, 50, 12, 9));
   EXPECT_NE(print_comparison_set(set).find("16.0 (6.25 x), 2 of 3 seeds"), std::string::npos)
       << print_comparison_set(set);
+}
+
+TEST(PrintConclusionsOfASet, HaveARowForEachNetworkAndMode) {
+  ComparisonSet set = two_networks();
+  EXPECT_NE(print_conclusions(set).find("too few: 1 of 5 seeds on resnet_18"), std::string::npos);
+  for (ComparedNetwork& network : set) {
+    for (uint64_t seed = 1; seed < 5; ++seed) {
+      const double slower = 1 + 0.01 * static_cast<double>(seed);
+      for (size_t m = 0; m < 3; ++m) {
+        TuningCurve curve = network.comparison.curves[m];
+        curve.seed = seed;
+        if (m == 1)
+          for (CurvePoint& point : curve.points) point.latency_s *= slower;
+        network.comparison.curves.push_back(curve);
+      }
+    }
+  }
+  EXPECT_GOLDEN("report/comparison_set_conclusions.txt", print_conclusions(set));
 }
 
 TEST(PerformanceTsv, HasALineANetworkAndMode) {
@@ -108,6 +139,8 @@ TEST(ComparisonSetJson, HasTheTablesNumbers) {
   EXPECT_EQ(json["modes"], Json({"ansor", "pruner", "draft"}));
   const Json& pruner = json["networks"][1]["modes"][1];
   EXPECT_EQ(pruner["performance"], 1);
+  EXPECT_EQ(pruner["latency_of_measure"]["median"], 0.5);
+  EXPECT_EQ(pruner["latency_of_measure"]["p"], 1);
   EXPECT_EQ(pruner["to"][0]["mode"], "ansor");
   EXPECT_EQ(pruner["to"][0]["seconds"]["median"], 20);
   EXPECT_EQ(pruner["to"][0]["speedup"], 10);

@@ -48,8 +48,8 @@ std::string table(const Comparison& comparison) {
                             {"Seconds to it", true}},
                   .rows = {}};
   const std::vector<Standing> all = standings(comparison);
-  const auto text = [](const std::optional<Spread>& spread, double unit) {
-    return spread ? short_number(spread->median / unit) : std::string("-");
+  const auto text = [](const std::optional<Estimate>& estimate, double unit) {
+    return estimate ? short_number(estimate->median / unit) : std::string("-");
   };
   for (size_t i = 0; i < all.size(); ++i) {
     const Standing& s = all[i];
