@@ -6,7 +6,7 @@
 
 `pruner compare` tunes in the modes in turns, for each precision. The table has a row for each mode
 but `metaschedule`, with which the others are compared. Times and shares are the median over the
-seeds, with the least and the greatest. The columns mean:
+seeds, with the 95 % interval. The columns mean:
 
   trials, seconds              the effort to MetaSchedule's final latency
   trials_share, seconds_share  this effort over the effort of MetaSchedule's own run (bar: 1/4)
@@ -58,12 +58,14 @@ def compare(options, precision, folder):
     return json.loads(done.stdout)
 
 
-def text(spread, scale=1.0, digits=3):
-    """Returns "median (least to most)", or "-" if no seed has a value."""
-    if spread is None:
+def text(estimate, scale=1.0, digits=3):
+    """Returns "median (low to high)" with the ends of the 95 % interval, or "-" if no seed has a
+    value. A value of null is the effort of a run that never got there."""
+    if estimate is None:
         return "-"
-    median, least, most = (f"{scale * spread[key]:.{digits}g}" for key in ("median", "least", "most"))
-    return median if least == most else f"{median} ({least} to {most})"
+    median, low, high = ("never" if estimate[key] is None else f"{scale * estimate[key]:.{digits}g}"
+                         for key in ("median", "low", "high"))
+    return median if low == high else f"{median} ({low} to {high})"
 
 
 def rows_of(options, precision, found):

@@ -32,7 +32,7 @@ inline constexpr Command kCommands[] = {
      "Tune in several modes under equal conditions, in turns; show what each needs to reach what.",
      make_compare,
      {"pruner compare --op 'matmul 512 512 512' --modes ansor,pruner --n-trials 200",
-      "pruner compare resnet_18 bert_tiny --modes ansor,pruner --seeds 1"}},
+      "pruner compare --op 'matmul 64 64 64' --op 'relu 4096' --ablate pruner"}},
     {CommandGroup::kTuning,
      "report",
      "Show runs side by side: a table, their curves, a page of the first one.",

@@ -1,5 +1,8 @@
 #include "cli/search_options.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <sstream>
 
@@ -236,7 +239,7 @@ void ContestantOptions::add_to(CLI::App& app) {
 
 void ContestOptions::add_to(CLI::App& app) {
   begin_group(app, OptionGroup::kSearch);
-  add_option(app, "--seeds N", seeds, 1).help("runs of each mode, from --seed on", "3");
+  add_option(app, "--seeds N", seeds, 1).help("runs of each mode, from --seed on", "5");
   add_option(app, "--load-model FILE", weights)
       .help("MODE=FILE, once a mode: its weights; FILE alone: of the modes that need some");
 }
@@ -299,14 +302,20 @@ static Result<Unit> add_weights(const std::vector<std::string>& given,
   return Unit{};
 }
 
+static std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> names;
+  std::istringstream in(text);
+  for (std::string name; std::getline(in, name, ',');) names.push_back(name);
+  return names;
+}
+
 Result<std::vector<Contestant>> read_contestants(const ContestOptions& options,
                                                  const ModeOptions& how,
                                                  LearnedModelOptions models,
                                                  const Target* target) {
   TRY_ASSIGN(models, model_options(how, std::move(models)));
   std::vector<Contestant> contestants;
-  std::istringstream in(options.modes);
-  for (std::string name; std::getline(in, name, ',');) {
+  for (const std::string& name : split_list(options.modes)) {
     const Result<const SearchMode*> mode = find_mode(split_mode_name(name).base);
     if (!mode.ok()) return Error("--modes: ", mode.error().message());
     Result<Contestant> contestant = varied(name, **mode, models, has_own_weights(target));
@@ -321,6 +330,59 @@ Result<std::vector<Contestant>> read_contestants(const ContestOptions& options,
     TRY_ASSIGN(contestant, complete(how, std::move(contestant), target));
   }
   return contestants;
+}
+
+Result<std::vector<AblatedPair>> ablated_pairs(const std::string& mode,
+                                               const std::string& parts,
+                                               const Target& target) {
+  const ModeName cut = split_mode_name(mode);
+  const Result<const SearchMode*> base = find_mode(cut.base);
+  if (!base.ok()) return Error("--ablate: ", base.error().message());
+  const bool own_weights = has_own_weights(&target);
+  const Result<ModeVariant> variant = vary_mode(**base, cut.changes, own_weights);
+  if (!variant.ok()) return Error("--ablate ", mode, ": ", variant.error().message());
+  const Ingredients usable = usable_ingredients(variant->mode, own_weights);
+  const Ingredients& had = variant->ingredients;
+  if (usable.empty() && parts.empty())
+    return Error("--ablate ", mode, ": the mode takes no ingredient; name --parts");
+  // `compare` offers a task no schedules of others.
+  const Ingredients usual = (had.empty() ? usable : had).without({Ingredient::kOffers});
+  std::vector<AblatedPair> pairs;
+  for (const std::string& name : split_list(parts.empty() ? print(usual, ",") : parts)) {
+    const std::optional<Ingredient> ingredient = parse_ingredient(name);
+    const bool takes = ingredient && usable.has(*ingredient);
+    if (!takes && !without_part({}, name))
+      return Error("--parts: ",
+                   mode,
+                   " has or takes ",
+                   print(usable),
+                   ", and of the published search ",
+                   ablation_parts(),
+                   ", not ",
+                   name);
+    if (takes && !had.has(*ingredient)) {
+      pairs.push_back({name, mode + "+" + name, mode});
+    } else {
+      pairs.push_back({name, mode, mode + "-without-" + name});
+    }
+  }
+  return pairs;
+}
+
+std::string ablated_modes(const std::string& modes,
+                          const std::string& mode,
+                          std::span<const AblatedPair> pairs) {
+  std::vector<std::string> names = split_list(modes);
+  const auto add = [&](const std::string& name) {
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  };
+  if (names.empty()) add(std::string(split_mode_name(mode).base) + "-as-published");
+  add(mode);
+  for (const AblatedPair& pair : pairs) {
+    add(pair.with);
+    add(pair.without);
+  }
+  return fmt::format("{}", fmt::join(names, ","));
 }
 
 }  // namespace pruner

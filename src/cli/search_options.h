@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cli/options.h"
+#include "report/ablation_table.h"
 #include "search/mode.h"
 #include "tune/compare.h"
 
@@ -43,7 +44,7 @@ struct ContestantOptions {
 struct ContestOptions {
   std::string modes;                 // names of `--cost-model`, with changes (vary_mode())
   std::vector<std::string> weights;  // FILE or MODE=FILE
-  int64_t seeds = 3;                 // runs of each mode, from --seed on
+  int64_t seeds = kLeastSeeds;       // runs of each mode, from --seed on
 
   void add_to(CLI::App& app);  // without --modes
 };
@@ -65,5 +66,17 @@ Result<std::vector<Contestant>> read_contestants(const ContestOptions& options,
                                                  const ModeOptions& how,
                                                  LearnedModelOptions models,
                                                  const Target* target);
+
+/// Returns the pairs of modes that --ablate MODE compares, one for each part of --parts: the mode,
+/// and the mode without a part that it has, or with an ingredient that it has not. Without --parts,
+/// the parts are the ingredients that the mode has, or those that it can take if it has none.
+Result<std::vector<AblatedPair>> ablated_pairs(const std::string& mode,
+                                               const std::string& parts,
+                                               const Target& target);
+/// Returns --modes with the modes of the pairs behind them. Without --modes, the first mode is
+/// `mode` as published.
+std::string ablated_modes(const std::string& modes,
+                          const std::string& mode,
+                          std::span<const AblatedPair> pairs);
 
 }  // namespace pruner

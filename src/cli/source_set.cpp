@@ -115,6 +115,10 @@ Result<std::vector<SetMember>> listed_networks(const NetworkListOptions& options
   std::istringstream names(options.source.network);
   for (std::string name; std::getline(names, name, ',');)
     networks.emplace_back(SetMember{"", one}).source.network = name;
+  if (networks.empty() && options.source.ops.size() > 1) {
+    for (const std::string& op : options.source.ops)
+      networks.emplace_back(SetMember{"", one}).source.ops = {op};
+  }
   if (networks.empty()) networks.push_back({"", options.source});
   fit_sizes(options.source.sizes, networks);
   return networks;

@@ -28,7 +28,8 @@ struct NetworkListOptions {
 Result<std::vector<SetMember>> read_source_set(const std::string& path,
                                                const SourceOptions& source);
 /// Returns the networks of `compare`: those of --set, else those given by place and by --network
-/// a,b,c. If there are none, it returns the operator or DAG that the options name.
+/// a,b,c. If there are none, it returns the DAG or the operators that the options name, each by
+/// itself.
 Result<std::vector<SetMember>> listed_networks(const NetworkListOptions& options);
 /// Reads the source of a member; the source has the member's name if that is not empty.
 Result<Source> read_member(const SetMember& member, const Target& target);

@@ -98,6 +98,6 @@ constexpr std::optional<Ingredient> parse_ingredient(std::string_view name) {
 }
 
 /// Returns the names of the ingredients, with commas between them; "none" if there are none.
-std::string print(const Ingredients& ingredients);
+std::string print(const Ingredients& ingredients, std::string_view comma = ", ");
 
 }  // namespace pruner

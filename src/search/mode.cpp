@@ -108,7 +108,7 @@ static Result<Unit> add_ingredient(ModeVariant& variant, std::string_view name, 
   const Ingredients usable = usable_ingredients(variant.mode, own_weights);
   const Ingredients left = usable.without(variant.ingredients);
   const std::optional<Ingredient> ingredient = parse_ingredient(name);
-  const std::string can = "; " + std::string(variant.mode.name) + " can take " + print(left);
+  const std::string can = "; it can take " + print(left);
   if (!ingredient) return Error("no ingredient is named \"", name, "\"", can);
   if (variant.ingredients.has(*ingredient)) return Error("it has ", name, " already", can);
   if (!usable.has(*ingredient)) return Error("it cannot take ", name, can);

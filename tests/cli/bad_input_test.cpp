@@ -150,13 +150,18 @@ TEST_F(BadInput, ModesThatCannotBeCompared) {
   };
   expect_words(compare("ansor,prunner"), {"--modes: cost model prunner is unknown", "moa-pruner"});
   expect_words(compare("ansor"), {"--modes: 1 given, two or more are compared"});
-  expect_words(fail(small({"compare"})), {"--modes: 0 given"});
+  expect_words(fail(small({"compare", "--ablate", "prunner"})),
+               {"--ablate: cost model prunner is unknown"});
+  expect_words(fail(small({"compare", "--ablate", "ansor", "--parts", "islands,weights"})),
+               {"--parts: ansor has or takes default-schedule, offers, ", ", not weights"});
+  expect_words(fail(small({"compare", "--parts", "islands"})),
+               {"--parts islands: belongs to --ablate MODE"});
   expect_words(compare("ansor,pruner-without-luck"),
                {"--modes: pruner-without-luck: it has nothing named \"luck\"; leave out "
                 "default-schedule, ",
                 ", or of the published search compute-l0, "});
   expect_words(compare("ansor,ansor+luck"),
-               {"--modes: ansor+luck: no ingredient is named \"luck\"; mlp can take "
+               {"--modes: ansor+luck: no ingredient is named \"luck\"; it can take "
                 "default-schedule, offers, "});
   expect_words(compare("ansor,ansor+weights"), {"--modes: ansor+weights: it cannot take weights"});
   expect_words(compare("pruner,pruner"), {"--modes: pruner is there twice"});

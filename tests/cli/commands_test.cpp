@@ -107,6 +107,39 @@ TEST_F(Commands, TuneAnOperatorThenCompileAndTimeIt) {
   EXPECT_EQ(json({"records", "best", records})["tasks"], 1);
 }
 
+TEST_F(Commands, CompareModesWithAndWithoutAnIngredient) {
+  const std::vector<std::string> compare = {"compare",
+                                            "--op",
+                                            "relu 4 8",
+                                            "--op",
+                                            "matmul 16 16 16",
+                                            "--ablate",
+                                            "draft-only",
+                                            "--parts",
+                                            "default-schedule",
+                                            "--n-trials",
+                                            "4",
+                                            "--population",
+                                            "64",
+                                            "--work-dir",
+                                            dir + "/ablation"};
+  const Json made = json(compare);
+  EXPECT_EQ(made["modes"],
+            Json({"draft-only-as-published", "draft-only", "draft-only-without-default-schedule"}));
+  ASSERT_EQ(made["networks"].size(), 2u);
+  EXPECT_EQ(made["networks"][0]["modes"][0]["ingredients"], "none");
+  ASSERT_EQ(made["ablation"].size(), 1u);
+  const Json& worth = made["ablation"][0];
+  EXPECT_EQ(worth["part"], "default-schedule");
+  EXPECT_EQ(worth["runs"], 10) << "two operators, and five seeds unless told otherwise";
+  EXPECT_GT(worth["latency"]["median"].get<double>(), 0);
+  const std::string table = out(compare);  // The finished runs are taken up.
+  EXPECT_EQ(table, *read_file(dir + "/ablation/ablation.txt"));
+  EXPECT_NE(table.find("| default-schedule "), std::string::npos) << table;
+  EXPECT_TRUE(fs::exists(dir + "/ablation/ablation.tsv"));
+  EXPECT_TRUE(fs::exists(dir + "/ablation/relu_4_8/curves.svg"));
+}
+
 TEST_F(Commands, CompareModesAndKeepTheCurves) {
   const std::vector<std::string> compare = {"compare",
                                             "--op",

@@ -53,5 +53,15 @@ TEST(SourceSet, SaysWhatIsWrong) {
   EXPECT_ERROR(read_member((*set)[0], Target{}), "r51: there is no network \"resnet_51\"");
 }
 
+TEST(ListedNetworks, AreTheOperatorsEachByItself) {
+  NetworkListOptions options;
+  options.source.ops = {"relu 4", "relu 8"};
+  const Result<std::vector<SetMember>> listed = listed_networks(options);
+  ASSERT_TRUE(listed.ok()) << listed.error().message();
+  ASSERT_EQ(listed->size(), 2u);
+  EXPECT_EQ((*listed)[1].source.ops, std::vector<std::string>{"relu 8"});
+  EXPECT_EQ((*listed)[1].name, "") << "the operator's own";
+}
+
 }  // namespace
 }  // namespace pruner

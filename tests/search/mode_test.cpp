@@ -260,18 +260,18 @@ TEST(VaryMode, LeavesOutPartsOfThePaperAsWell) {
 
 TEST(VaryMode, NamesTheIngredientsThatThereAre) {
   const std::string ansor_takes =
-      "; mlp can take default-schedule, offers, each-sketch, neighbours, thompson-sampling, "
+      "; it can take default-schedule, offers, each-sketch, neighbours, thompson-sampling, "
       "stacked-draft";
   EXPECT_ERROR(variant_of("ansor+luck"), "no ingredient is named \"luck\"" + ansor_takes);
   EXPECT_ERROR(variant_of("ansor+calibration"), "it cannot take calibration" + ansor_takes);
   EXPECT_ERROR(variant_of("ansor+islands"), "it has islands already" + ansor_takes);
-  EXPECT_ERROR(variant_of("metaschedule+islands"), "metaschedule can take none");
+  EXPECT_ERROR(variant_of("metaschedule+islands"), "; it can take none");
   EXPECT_ERROR(
       variant_of("ansor-without-neighbours"),
       "it has nothing named \"neighbours\"; leave out exact-epsilon, "
       "incremental-training, rank-parents, distinct, crossover, legal-mutants, islands, or "
       "of the published search compute-l0, ");
-  EXPECT_ERROR(variant_of("pruner+"), "no ingredient is named \"\"; pam can take none");
+  EXPECT_ERROR(variant_of("pruner+"), "no ingredient is named \"\"; it can take none");
   EXPECT_ERROR(variant_of("pruner-as-published2"), "\"2\" is no change of a mode");
 }
 

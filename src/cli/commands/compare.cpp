@@ -1,5 +1,5 @@
-// pruner compare: modes side by side, seed by seed, on one network or several -> the summary
-// tables, curves and plots.
+// pruner compare: modes side by side, seed by seed, on networks or operators -> the summary tables,
+// what the runs can show, curves and plots. --ablate compares a mode with and without its parts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include "cli/source_set.h"
 #include "deploy/module.h"
 #include "deploy/race.h"
-#include "report/comparison_set.h"
+#include "report/ablation_table.h"
 #include "report/network_time.h"
 #include "support/file.h"
 #include "support/log.h"
@@ -28,6 +28,7 @@ namespace pruner {
 namespace {
 
 constexpr int64_t kFirstRound = 2;  // candidates of each task, in every mode
+constexpr const char* kUsualModes = "ansor-as-published,pruner-as-published,ansor,pruner";
 
 /// Takes up the seeds of this comparison that the folder holds; a seed that was cut short begins
 /// anew.
@@ -46,14 +47,15 @@ Result<Unit> take_up(const std::string& work_dir, Comparison& comparison) {
 }
 
 Result<Unit> write_reports(const WorkDir& dir, const Comparison& comparison) {
-  TRY(write_file(dir.file("comparison.txt"), print_comparison(comparison)));
+  TRY(write_file(dir.file("comparison.txt"),
+                 print_comparison(comparison) + print_conclusions(comparison)));
   TRY(write_file(dir.file("comparison.json"), print_json(comparison_json(comparison)) + "\n"));
   TRY(write_file(dir.file("curves.tsv"), curves_tsv(comparison)));
   return write_file(dir.file("curves.svg"), curves_svg(comparison));
 }
 
 Result<Unit> write_reports(const WorkDir& dir, const ComparisonSet& set) {
-  TRY(write_file(dir.file("comparison.txt"), print_comparison_set(set)));
+  TRY(write_file(dir.file("comparison.txt"), print_comparison_set(set) + print_conclusions(set)));
   TRY(write_file(dir.file("comparison.json"), print_json(comparison_set_json(set)) + "\n"));
   TRY(write_file(dir.file("performance.tsv"), performance_tsv(set)));
   TRY(write_file(dir.file("performance.svg"), performance_svg(set)));
@@ -80,7 +82,14 @@ class Compare {
     add_option(app, "--modes NAMES", contest_.modes)
         .help(
             "two or more modes, e.g. ansor,pruner; each may have -as-published, +INGREDIENT or "
-            "-without-PART behind it; the first is the measure");
+            "-without-PART behind it; the first is the measure",
+            "ansor and pruner, as published and with ingredients");
+    add_option(app, "--ablate MODE", ablate_)
+        .help(
+            "what each ingredient of the mode gives: adds the mode with and without it to --modes");
+    add_option(app, "--parts NAMES", parts_)
+        .help("parts that --ablate looks at: ingredients, statement, dataflow, draft, ...",
+              "the mode's ingredients, or those that it can take");
     contest_.add_to(app);
     explorer_.add_to(app, "candidates to measure in each mode, resumed runs included");
     events_.add_to(app);
@@ -96,10 +105,11 @@ class Compare {
     for (Member& member : members_) {
       TRY(compare(member));
       if (members_.size() > 1) TRY(write_set());
+      if (!pairs_.empty()) TRY(write_ablation());
       if (*interrupted_) break;
     }
     watch_->pause();
-    TRY(print());
+    TRY(print_results());
     return *interrupted_ ? kInterrupted : kDone;
   }
 
@@ -142,6 +152,7 @@ class Compare {
 
   Result<Unit> read_options() {
     TRY_ASSIGN(target_, read_target(measure_.target));
+    TRY(read_modes());
     TRY_ASSIGN(contestants_,
                read_contestants(contest_, explorer_.mode, measure_.models(target_), &target_));
     if (contestants_.size() < 2)
@@ -151,6 +162,22 @@ class Compare {
     tune_ = {.trials = trials > 0 ? trials : kDefaultTrials,
              .first_round_size = kFirstRound,
              .measured_at_once = measured_at_once(measure_)};
+    return Unit{};
+  }
+
+  /// Completes --modes by --ablate, or by the modes that are compared unless others are given.
+  Result<Unit> read_modes() {
+    if (contest_.seeds < kLeastSeeds)
+      log_warning("--seeds {}: too few for a conclusion, which needs {} or more",
+                  contest_.seeds,
+                  kLeastSeeds);
+    if (ablate_.empty() && !parts_.empty())
+      return Error("--parts ", parts_, ": belongs to --ablate MODE");
+    if (!ablate_.empty()) {
+      TRY_ASSIGN(pairs_, ablated_pairs(ablate_, parts_, target_));
+      contest_.modes = ablated_modes(contest_.modes, ablate_, pairs_);
+    }
+    if (contest_.modes.empty()) contest_.modes = kUsualModes;
     return Unit{};
   }
 
@@ -176,7 +203,9 @@ class Compare {
       comparison.subject = fmt::format("{}, {} trials", source.name, tune_.trials);
       comparison.device = device_fingerprint(target_);
       for (const Contestant& contestant : contestants_)
-        comparison.modes.push_back({contestant.name, std::string(update_mode(contestant.mode))});
+        comparison.modes.push_back({contestant.name,
+                                    std::string(update_mode(contestant.mode)),
+                                    print(contestant.search.ingredients)});
       TRY(take_up(member.work_dir, comparison));
     }
     return Unit{};
@@ -194,7 +223,8 @@ class Compare {
   std::string set_dir() const {
     if (!explorer_.work_dir.empty()) return explorer_.work_dir;
     const std::string set = std::filesystem::path(what_.set).stem().string();
-    return "cmp_" + (set.empty() ? "networks" : set);
+    const bool operators = what_.source.ops.size() > 1;
+    return "cmp_" + (!set.empty() ? set : operators ? "operators" : "networks");
   }
 
   /// Measures each seed's curves and its modules' times that a network's folder does not hold yet.
@@ -322,12 +352,28 @@ class Compare {
     return write_reports(dir, set());
   }
 
-  Result<Unit> print() const {
-    const bool several = members_.size() > 1;
+  Result<Unit> write_ablation() const {
+    TRY_ASSIGN(const WorkDir dir,
+               WorkDir::open(members_.size() > 1 ? set_dir() : members_.front().work_dir));
+    TRY(write_file(dir.file("ablation.txt"), print_ablation(set(), pairs_)));
+    return write_file(dir.file("ablation.tsv"), ablation_tsv(set(), pairs_));
+  }
+
+  /// Returns what the command prints: the tables and the conclusions, or the ablation alone.
+  std::string printed() const {
+    if (!pairs_.empty()) return print_ablation(set(), pairs_);
     const Comparison& one = members_.front().compared.comparison;
-    if (!watch_->json())
-      fmt::print("{}", several ? print_comparison_set(set()) : print_comparison(one));
-    TRY(watch_->done(several ? comparison_set_json(set()) : comparison_json(one)));
+    if (members_.size() == 1) return print_comparison(one) + print_conclusions(one);
+    return print_comparison_set(set()) + print_conclusions(set());
+  }
+
+  Result<Unit> print_results() const {
+    const bool several = members_.size() > 1;
+    if (!watch_->json()) fmt::print("{}", printed());
+    Json json = several ? comparison_set_json(set())
+                        : comparison_json(members_.front().compared.comparison);
+    if (!pairs_.empty()) json["ablation"] = ablation_json(set(), pairs_);
+    TRY(watch_->done(json));
     if (several && set().empty()) log_warning("no network has a seed yet that was not cut short");
     return Unit{};
   }
@@ -335,6 +381,8 @@ class Compare {
   NetworkListOptions what_;
   MeasurerOptions measure_;
   ContestOptions contest_;
+  std::string ablate_, parts_;
+  std::vector<AblatedPair> pairs_;  // pairs of --ablate
   ExplorerOptions explorer_;
   const std::atomic<bool>* interrupted_ = nullptr;  // set when it runs
   EventOptions events_;
