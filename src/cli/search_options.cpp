@@ -343,8 +343,6 @@ Result<std::vector<AblatedPair>> ablated_pairs(const std::string& mode,
   if (!variant.ok()) return Error("--ablate ", mode, ": ", variant.error().message());
   const Ingredients usable = usable_ingredients(variant->mode, own_weights);
   const Ingredients& had = variant->ingredients;
-  if (usable.empty() && parts.empty())
-    return Error("--ablate ", mode, ": the mode takes no ingredient; name --parts");
   // `compare` offers a task no schedules of others.
   const Ingredients usual = (had.empty() ? usable : had).without({Ingredient::kOffers});
   std::vector<AblatedPair> pairs;

@@ -104,8 +104,7 @@ TEST(AblatedPairs, AreTheModeWithAndWithoutEachPart) {
   EXPECT_EQ(paper[0].with, "pruner-as-published");
   EXPECT_EQ(paper[0].without, "pruner-as-published-without-draft");
   EXPECT_ERROR(ablated_pairs("ansor", "weights", cpu), "--parts: ansor has or takes ");
-  EXPECT_ERROR(ablated_pairs("metaschedule", "", cpu),
-               "--ablate metaschedule: the mode takes no ingredient; name --parts");
+  EXPECT_EQ(ablated_pairs("metaschedule", "", cpu)->front().with, "metaschedule+default-schedule");
 }
 
 }  // namespace

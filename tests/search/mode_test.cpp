@@ -265,7 +265,7 @@ TEST(VaryMode, NamesTheIngredientsThatThereAre) {
   EXPECT_ERROR(variant_of("ansor+luck"), "no ingredient is named \"luck\"" + ansor_takes);
   EXPECT_ERROR(variant_of("ansor+calibration"), "it cannot take calibration" + ansor_takes);
   EXPECT_ERROR(variant_of("ansor+islands"), "it has islands already" + ansor_takes);
-  EXPECT_ERROR(variant_of("metaschedule+islands"), "; it can take none");
+  EXPECT_ERROR(variant_of("metaschedule+islands"), "it can take default-schedule");
   EXPECT_ERROR(
       variant_of("ansor-without-neighbours"),
       "it has nothing named \"neighbours\"; leave out exact-epsilon, "

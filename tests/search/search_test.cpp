@@ -136,6 +136,26 @@ TEST_P(Evolve, BeatsRandomChoiceOfAsManyCandidates) {
   EXPECT_GT(evolved, best);
 }
 
+// As published, a population has duplicates and parents by score; the results have no duplicates.
+TEST(EvolveAsPublished, GivesDistinctLegalCandidatesBestFirst) {
+  const Task task = operator_task("matmul 512 512 512");
+  const Space space = make_space(task);
+  const auto draft = make_draft_model();
+  Rng rng(0);
+  const std::vector<Candidate> start = sample_legal(space, 100, rng);
+  std::vector<Candidate> twice = start;
+  twice.insert(twice.end(), start.begin(), start.end());
+  const EvolveOptions options{.population = 100, .generations = 3, .ingredients = {}};
+  const std::vector<Scored> found = evolve(task, space, twice, *draft, options, rng);
+  ASSERT_GT(found.size(), start.size());
+  CandidateSet seen;
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_TRUE(is_legal(space, found[i].candidate));
+    EXPECT_TRUE(seen.insert(found[i].candidate).second);
+    EXPECT_GE(found[i == 0 ? 0 : i - 1].score, found[i].score);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Islands, Evolve, testing::Values(1, 4));
 
 // A machine that is a function of the candidate: sketches run at fixed shares of their draft.
@@ -177,6 +197,28 @@ TEST(NextBatch, BeginsWithTheDefaultScheduleAndTriesEverySketch) {
   std::vector<bool> seen(space.sketches.size());
   for (const Candidate& c : tried) seen[static_cast<size_t>(c.sketch.value)] = true;
   EXPECT_EQ(std::ranges::count(seen, false), 0);
+}
+
+TEST(NextBatch, BeginsWithTheDefaultScheduleInEveryModeThatTakesIt) {
+  const Task task = operator_task("matmul 512 512 512");
+  const Space space = make_space(task);
+  const Candidate first = default_schedule(task, space);
+  const auto model = make_draft_model();
+  for (const SearchPolicy* policy : {&kPrunerPolicy, &kAnsorPolicy}) {
+    for (const Ingredients& ingredients :
+         {Ingredients(), Ingredients{Ingredient::kDefaultSchedule}}) {
+      History history;
+      SearchMemory memory;
+      const SearchModels models{*model, model.get()};
+      SearchOptions options = policy->options;
+      options.ingredients = ingredients;
+      Rng rng(0);
+      const std::vector<Candidate> batch =
+          policy->next_batch({task, space, history, memory, 10, models, options}, rng);
+      ASSERT_EQ(batch.size(), 10u);
+      EXPECT_EQ(batch.front() == first, !ingredients.empty()) << policy->name;
+    }
+  }
 }
 
 TEST(NextBatch, NeverTriesACandidateTwice) {

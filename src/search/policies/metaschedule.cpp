@@ -119,11 +119,25 @@ class MetaScheduleRound {
   Rng& rng_;
 };
 
+/// Puts the schedule that needs no search in front of a task's first batch: the best by draft score
+/// in MetaSchedule's part of the space.
+void begin_with_default(const SearchRequest& request, std::vector<Candidate>& batch) {
+  const MetaScheduleSpace space(request.space);
+  const std::optional<Candidate> first = default_schedule_of(
+      request.task, request.space, [&](const Candidate& c) { return space.contains(c); });
+  if (!first) return;
+  std::erase(batch, *first);
+  batch.insert(batch.begin(), *first);
+  batch.resize(std::min(batch.size(), request.count));
+}
+
 std::vector<Candidate> next_batch(const SearchRequest& request, Rng& rng) {
   CHECK(request.models.verify != nullptr) << "MetaSchedule's policy asks a model";
   std::vector<Candidate> batch;
   for (int round = 0; round < kMostEmptyRounds && batch.empty(); ++round)
     batch = MetaScheduleRound(request, rng).run();
+  if (request.history.empty() && request.options.ingredients.has(Ingredient::kDefaultSchedule))
+    begin_with_default(request, batch);
   return batch;
 }
 
@@ -133,6 +147,7 @@ const SearchPolicy kMetaSchedulePolicy = {
     .name = "metaschedule",
     .next_batch = next_batch,
     .constants = kPopulation | kVerifyGenerations | kEpsGreedy,
+    .takes = {Ingredient::kDefaultSchedule},
     .options = {.eps_greedy = 0.05,
                 .random_samples = 512,
                 .verify_generations = 4,

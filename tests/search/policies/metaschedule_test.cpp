@@ -36,14 +36,15 @@ struct MetaScheduleSearch : testing::Test {
   std::vector<Candidate> batch(CostModel& model, size_t count, uint64_t seed = 0) {
     const SearchModels models{*draft, &model};
     Rng rng(seed);
-    return kMetaSchedulePolicy.next_batch(
-        {task, space, history, memory, count, models, kMetaSchedulePolicy.options}, rng);
+    return kMetaSchedulePolicy.next_batch({task, space, history, memory, count, models, options},
+                                          rng);
   }
 
   const Task task = operator_task("conv2d 1 64 14 14 64 3 3 padding=1 +bias +relu");
   const Space space = make_space(task);
   const MetaScheduleSpace own{space};
   const std::unique_ptr<CostModel> draft = make_draft_model();
+  SearchOptions options = kMetaSchedulePolicy.options;
   History history;
   SearchMemory memory;
 };
@@ -57,7 +58,7 @@ TEST_F(MetaScheduleSearch, HasTheConstantsOfItsRelease) {
   EXPECT_EQ(options.eps_greedy, 0.05);
   EXPECT_EQ(options.round_size, 64);
   EXPECT_FALSE(kMetaSchedulePolicy.drafts);
-  EXPECT_TRUE(kMetaSchedulePolicy.takes.empty());
+  EXPECT_TRUE(options.ingredients.empty());
 }
 
 TEST_F(MetaScheduleSearch, ScoresFiveGenerationsOf512OfItsOwnSpace) {
@@ -75,6 +76,17 @@ TEST_F(MetaScheduleSearch, ScoresFiveGenerationsOf512OfItsOwnSpace) {
   }
   const CandidateSet distinct(picked.begin(), picked.end());
   EXPECT_EQ(distinct.size(), picked.size());
+}
+
+TEST_F(MetaScheduleSearch, TakesTheDefaultScheduleOfItsOwnSpace) {
+  Recorder model(arbitrary);
+  const std::vector<Candidate> without = batch(model, 64);
+  options.ingredients = {Ingredient::kDefaultSchedule};
+  const std::vector<Candidate> with = batch(model, 64);
+  EXPECT_EQ(with.front(),
+            default_schedule_of(task, space, [&](const Candidate& c) { return own.contains(c); }));
+  EXPECT_EQ(with.size(), 64u);
+  EXPECT_TRUE(std::equal(with.begin() + 1, with.end(), without.begin()));
 }
 
 // Three of 64 candidates are drawn; the first 61 are the best that the model saw, best first.
