@@ -116,9 +116,16 @@ TEST(FakeCudaModule, BeginsLaunchesEarlyOnHopper) {
     const auto built = build_module(*cut, sm_90, nullptr, {.jobs = 2, .work_dir = ""}, path);
     ASSERT_TRUE(built.ok()) << built.error().message();
   }
-  for (const char* settings :
-       {"arch=90", "arch=90,version=12020", "arch=90,lacks=cuLaunchKernelEx"}) {
-    SCOPED_TRACE(settings);
+  const struct {
+    const char *settings, *wanted;
+    bool early;
+  } kCases[] = {{"arch=90", "1", true},
+                {"arch=90", "0", false},
+                {"arch=90,version=12020", "1", false},
+                {"arch=90,lacks=cuLaunchKernelEx", "1", false}};
+  for (const auto& [settings, wanted, early] : kCases) {
+    SCOPED_TRACE(std::string(settings) + " " + wanted);
+    setenv("PRUNER_EARLY_LAUNCH", wanted, 1);
     const FakeCuda cuda(settings);
     {
       Result<LoadedModule> module = load_module(path);
@@ -129,7 +136,6 @@ TEST(FakeCudaModule, BeginsLaunchesEarlyOnHopper) {
         expect_close(*outputs, c->expected);
       }
       std::map<std::string, int> calls = driver_calls(cuda.log());
-      const bool early = std::string_view(settings) == "arch=90";
       EXPECT_EQ(calls["cuLaunchKernelEx"] > 0, early);
       EXPECT_EQ(calls["cuLaunchKernel"] > 0, !early);
       const int launched = calls["cuLaunchKernelEx"];
@@ -139,6 +145,7 @@ TEST(FakeCudaModule, BeginsLaunchesEarlyOnHopper) {
       EXPECT_GE(calls["cuLaunchKernelEx"], launched);
     }
     EXPECT_EQ(cuda.end(), "");
+    unsetenv("PRUNER_EARLY_LAUNCH");
   }
 }
 
