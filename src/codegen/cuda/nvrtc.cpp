@@ -143,11 +143,11 @@ Result<std::string> arch_of(const Target& target, const NvrtcVersion& version) {
 
 enum class Form { kCubin, kPtx };
 
-// The compiler serializes products of groups (PTX: wgmma) that it does not understand, or leaves
-// out a request for registers (C7508), and only notes it. Returns such a note; empty: there is
-// none.
-std::string_view serialized(std::string_view log) {
-  for (const std::string_view note : {"are serialized", "C7508"}) {
+// The compiler serializes products of groups (PTX: wgmma) that it does not understand, puts in
+// waits that are missing, or leaves out a request for registers (C7508), and only notes it. Returns
+// such a note; empty: there is none.
+std::string_view note_of_groups(std::string_view log) {
+  for (const std::string_view note : {"are serialized", "wait is injected", "C7508"}) {
     const size_t at = log.find(note);
     if (at == std::string_view::npos) continue;
     const size_t begin = log.rfind('\n', at) + 1;  // the first line: 0
@@ -174,7 +174,7 @@ class Compilation {
     status = calls_.compile(program_, static_cast<int>(words.size()), words.data());
     if (status != 0) return Error("NVRTC: ", calls_.error(status), ": ", log());
     const std::string notes = log();
-    if (const std::string_view problem = serialized(notes); !problem.empty())
+    if (const std::string_view problem = note_of_groups(notes); !problem.empty())
       return Error("NVRTC: products of groups are not run as they are written: ", problem);
     return form == Form::kCubin ? bytes(calls_.cubin_size, calls_.cubin)
                                 : bytes(calls_.ptx_size, calls_.ptx);
