@@ -219,6 +219,14 @@ Result<std::string> cuda_arch(const Target& target) {
 
 Result<Target> with_instructions_of_its_own(Target target) {
   TRY_ASSIGN(target.gpu.arch, cuda_arch(target));
+  constexpr int kFirst = 12;  // version
+  if (const NvrtcVersion& version = library()->version; version.major < kFirst)
+    return Error(print(version),
+                 " knows no instructions that ",
+                 target.gpu.arch,
+                 " alone has; install NVRTC ",
+                 kFirst,
+                 " or newer");
   if (!target.gpu.arch.ends_with('a')) target.gpu.arch += 'a';
   return target;
 }
