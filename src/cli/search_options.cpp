@@ -321,8 +321,8 @@ Result<std::vector<Contestant>> read_contestants(const ContestOptions& options,
     Result<Contestant> contestant = varied(name, **mode, models, has_own_weights(target));
     if (!contestant.ok()) return Error("--modes: ", contestant.error().message());
     TRY(publish(how, *contestant));
-    if (std::ranges::find(contestants, name, &Contestant::name) != contestants.end())
-      return Error("--modes: ", name, " is there twice");
+    if (std::ranges::find(contestants, contestant->name, &Contestant::name) != contestants.end())
+      return Error("--modes: ", contestant->name, " is there twice");
     contestants.push_back(*contestant);
   }
   TRY(add_weights(options.weights, contestants));
@@ -349,15 +349,19 @@ Result<std::vector<AblatedPair>> ablated_pairs(const std::string& mode,
   for (const std::string& name : split_list(parts.empty() ? print(usual, ",") : parts)) {
     const std::optional<Ingredient> ingredient = parse_ingredient(name);
     const bool takes = ingredient && usable.has(*ingredient);
-    if (!takes && !without_part({}, name))
+    const std::vector<std::string_view> published = published_parts(*variant);
+    if (!takes && std::ranges::find(published, name) == published.end())
       return Error("--parts: ",
                    mode,
                    " has or takes ",
                    print(usable),
                    ", and of the published search ",
-                   ablation_parts(),
-                   ", not ",
-                   name);
+                   published.empty() ? "none" : fmt::format("{}", fmt::join(published, ", ")),
+                   ", not \"",
+                   name,
+                   "\"");
+    if (std::ranges::find(pairs, name, &AblatedPair::part) != pairs.end())
+      return Error("--parts: ", name, " is there twice");
     if (takes && !had.has(*ingredient)) {
       pairs.push_back({name, mode + "+" + name, mode});
     } else {

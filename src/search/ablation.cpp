@@ -17,10 +17,4 @@ std::optional<Ablation> without_part(Ablation ablation, std::string_view name) {
   return ablation;
 }
 
-std::string ablation_parts() {
-  std::string names;
-  for (const std::string_view penalty : kPenaltyNames) names.append(penalty).append(", ");
-  return names + "statement, dataflow, draft";
-}
-
 }  // namespace pruner

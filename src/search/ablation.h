@@ -1,7 +1,7 @@
 // The parts of a published search that a mode can do without, to see what each part is worth.
 #pragma once
 
-#include <string>
+#include <optional>
 #include <string_view>
 
 #include "analysis/penalty.h"
@@ -18,8 +18,5 @@ struct Ablation {
 /// Returns `ablation` without one more part, a penalty, "statement", "dataflow" or "draft";
 /// nullopt if no part has that name.
 std::optional<Ablation> without_part(Ablation ablation, std::string_view name);
-
-/// Returns the names of all parts, with commas between them.
-std::string ablation_parts();
 
 }  // namespace pruner

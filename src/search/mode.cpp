@@ -1,5 +1,8 @@
 #include "search/mode.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "model/shipped_weights.h"
@@ -29,7 +32,7 @@ Result<const SearchMode*> find_mode(std::string_view name) {
     names.append(names.empty() ? "" : ", ").append(mode.name);
     if (!mode.alias.empty()) names.append(" (").append(mode.alias).append(")");
   }
-  return Error("cost model ", name, " is unknown; use one of ", names);
+  return Error("cost model \"", name, "\" is unknown; use one of ", names);
 }
 
 Result<SearchMode> usable_mode(const SearchMode& mode, bool allow_untrained) {
@@ -116,36 +119,55 @@ static Result<Unit> add_ingredient(ModeVariant& variant, std::string_view name, 
   return Unit{};
 }
 
+// A draft is of Pruner's policy, which goes on without one if a model ranks what it finds. Its
+// penalties also count where it scores beside the model. Of the features, PaCM alone sees the data
+// flow, and TLP no statements.
+std::vector<std::string_view> published_parts(const ModeVariant& variant) {
+  const SearchMode& mode = variant.mode;
+  const bool drafts = mode.policy == &kPrunerPolicy;
+  std::vector<std::string_view> parts;
+  if (drafts || variant.ingredients.has(Ingredient::kStackedDraft))
+    parts.assign(std::begin(kPenaltyNames), std::end(kPenaltyNames));
+  if (mode.learns() && !mode.model.starts_with("tlp")) parts.push_back("statement");
+  if (mode.model.starts_with("pam")) parts.push_back("dataflow");
+  if (drafts && !mode.model.empty()) parts.push_back("draft");
+  return parts;
+}
+
 static Result<Unit> leave_out(ModeVariant& variant, std::string_view name) {
   if (const std::optional<Ingredient> ingredient = parse_ingredient(name);
       ingredient && variant.ingredients.has(*ingredient)) {
     variant.ingredients = variant.ingredients.without({*ingredient});
     return Unit{};
   }
-  const std::optional<Ablation> without = without_part(variant.ablation, name);
-  if (!without)
+  const std::vector<std::string_view> parts = published_parts(variant);
+  if (std::ranges::find(parts, name) == parts.end())
     return Error("it has nothing named \"",
                  name,
                  "\"; leave out ",
                  print(variant.ingredients),
                  ", or of the published search ",
-                 ablation_parts());
-  variant.ablation = *without;
+                 parts.empty() ? "none" : fmt::format("{}", fmt::join(parts, ", ")));
+  variant.ablation = *without_part(variant.ablation, name);
   if (variant.ablation.drafts) return Unit{};
-  // Without a draft the learned model has to order whole populations: Ansor's search.
+  // Without a draft the learned model has to order whole populations: Ansor's search, with all
+  // ingredients that it can take.
   variant.mode.policy = &kAnsorPolicy;
-  const Ingredients& ours = kAnsorPolicy.options.ingredients;
-  variant.ingredients = variant.ingredients.without(Ingredients::all().without(ours));
+  const Ingredients usable = usable_ingredients(variant.mode, /*own_weights=*/false);
+  variant.ingredients = variant.ingredients.without(Ingredients::all().without(usable));
   return Unit{};
 }
 
 Result<ModeVariant> vary_mode(const SearchMode& mode, std::string_view changes, bool own_weights) {
   const Ingredients unusable = Ingredients::all().without(usable_ingredients(mode, own_weights));
   ModeVariant variant{mode, mode.policy->options.ingredients.without(unusable)};
+  bool published = false;
   while (!changes.empty()) {
     if (changes.starts_with(kAsPublished)) {
       if (!variant.mode.policy->published)
         return Error("the policy ", variant.mode.policy->name, " has no published form");
+      if (published) return Error("it is as published already");
+      published = true;
       changes.remove_prefix(kAsPublished.size());
       variant.ingredients = {};
     } else if (changes.starts_with(kWithout)) {

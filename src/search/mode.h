@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/draft_form.h"
 #include "search/ablation.h"
@@ -87,6 +88,9 @@ struct ModeVariant {
   Ingredients ingredients;
   Ablation ablation = {};
 };
+/// Returns the parts of the published search that the variant has and can do without: those of
+/// without_part() (ablation.h).
+std::vector<std::string_view> published_parts(const ModeVariant& variant);
 /// Applies the changes of a mode's name, from left to right: "-as-published" leaves out every
 /// ingredient, "+INGREDIENT" adds one, and "-without-PART" leaves out an ingredient or a part of
 /// the published search. The error of an ingredient lists those that the mode can take or has.

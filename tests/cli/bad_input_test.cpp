@@ -153,7 +153,7 @@ TEST_F(BadInput, ModesThatCannotBeCompared) {
   expect_words(fail(small({"compare", "--ablate", "prunner"})),
                {"--ablate: cost model prunner is unknown"});
   expect_words(fail(small({"compare", "--ablate", "ansor", "--parts", "islands,weights"})),
-               {"--parts: ansor has or takes default-schedule, offers, ", ", not weights"});
+               {"--parts: ansor has or takes default-schedule, offers, ", ", not \"weights\""});
   expect_words(fail(small({"compare", "--parts", "islands"})),
                {"--parts islands: belongs to --ablate MODE"});
   expect_words(compare("ansor,pruner-without-luck"),

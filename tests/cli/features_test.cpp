@@ -33,7 +33,7 @@ TEST(Features, GivesAnObjectForEachRecordAndAReasonForEachBadOne) {
   ASSERT_EQ(json["rows"].size(), 1u);
   EXPECT_EQ(json["rows"][0]["symbols"].size(), 11u);
   EXPECT_EQ(json["rows"][0]["symbols"][1].get<double>(), 2 * 8 * 8 * 8);
-  EXPECT_EQ(json["rows"][0]["statement"].size(), 199u);
+  EXPECT_EQ(json["rows"][0]["statement"].size(), 202u);
   EXPECT_EQ(json["dataflow"].size(), 8u);
   EXPECT_EQ(json["dataflow"][0].size(), 23u);
   EXPECT_GT(json["draft_score"].get<double>(), 0);

@@ -104,6 +104,9 @@ TEST(AblatedPairs, AreTheModeWithAndWithoutEachPart) {
   EXPECT_EQ(paper[0].with, "pruner-as-published");
   EXPECT_EQ(paper[0].without, "pruner-as-published-without-draft");
   EXPECT_ERROR(ablated_pairs("ansor", "weights", cpu), "--parts: ansor has or takes ");
+  EXPECT_ERROR(ablated_pairs("ansor", "dataflow", cpu), "published search statement, not \"data");
+  EXPECT_ERROR(ablated_pairs("draft-only", "draft", cpu), ", not \"draft\"");
+  EXPECT_ERROR(ablated_pairs("ansor", "islands,islands", cpu), "--parts: islands is there twice");
   EXPECT_EQ(ablated_pairs("metaschedule", "", cpu)->front().with, "metaschedule+default-schedule");
 }
 

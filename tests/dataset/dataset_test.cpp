@@ -96,12 +96,12 @@ TEST_F(DatasetTest, NoDamageGoesUnseen) {
 
 TEST_F(DatasetTest, OfOtherFeaturesOrKindsIsRefused) {
   std::string bytes = *read_file(path);
-  const std::string version = "\"feature_version\":\"3\"";
+  const std::string version = "\"feature_version\":\"4\"";
   const size_t at = bytes.find(version);
   ASSERT_NE(at, std::string::npos);
   bytes[at + version.size() - 2] = '1';
   ASSERT_TRUE(write_file(path, bytes).ok());
-  EXPECT_ERROR(Dataset::open(path), "features of version \"1\", expected \"3\"; make it again");
+  EXPECT_ERROR(Dataset::open(path), "features of version \"1\", expected \"4\"; make it again");
   ASSERT_TRUE(write_file(path, print_safetensors({{{"architecture", "pacm"}}, {}})).ok());
   EXPECT_ERROR(Dataset::open(path), "no dataset, but a safetensors file of another kind");
   EXPECT_ERROR(Dataset::open(path + ".none"), ".none: no such file");

@@ -204,8 +204,18 @@ TEST(CudaMeasurer, ProbesADevice) {
   }
   EXPECT_EQ(probed->gpu.most_shared_bytes_per_block, 99 << 10);
   for (const TensorRateRow& row : kTensorRates)
-    EXPECT_GT(probed->gpu.tensor_rates.*row.rate, 1) << row.name;
+    EXPECT_EQ(probed->gpu.tensor_rates.*row.rate > 1, row.is_on(86)) << row.name;
   EXPECT_NE(probed->source.find("CUDA"), std::string::npos) << probed->source;
+  EXPECT_EQ(driver.end(), "");
+}
+
+// Groups of warps multiply on Hopper alone.
+TEST(CudaMeasurer, ProbesTheRatesOfGroups) {
+  const FakeCuda driver("arch=90");
+  const Result<Target> probed = probe_device(*parse_target("cuda", 0), 0.01);
+  ASSERT_TRUE(probed.ok()) << probed.error().message();
+  for (const TensorRateRow& row : kTensorRates)
+    EXPECT_GT(probed->gpu.tensor_rates.*row.rate, 1) << row.name;
   EXPECT_EQ(driver.end(), "");
 }
 

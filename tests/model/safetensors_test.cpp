@@ -55,10 +55,10 @@ TEST(Safetensors, OfOtherFeaturesOrNetworksAreRefused) {
   const std::string path = own_path("other.safetensors");
   ASSERT_TRUE(save_weights(path, random_weights(kPacm, 1)).ok());
   SafetensorsFile file = *parse_safetensors(*read_file(path));
-  file.metadata["feature_version"] = "4";
+  file.metadata["feature_version"] = "5";
   ASSERT_TRUE(write_file(path, print_safetensors(file)).ok());
   EXPECT_ERROR(load_weights(path),
-               "weights for features of version \"4\", expected \"1\" or \"2\" or \"3\"");
+               "weights for features of version \"5\", expected \"1\" or \"2\" or \"3\" or \"4\"");
   file.metadata["architecture"] = "gpt";
   ASSERT_TRUE(write_file(path, print_safetensors(file)).ok());
   EXPECT_ERROR(load_weights(path),

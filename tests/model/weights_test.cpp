@@ -62,8 +62,9 @@ TEST(ModelWeights, OfUnitsAreZerosInWhatKnowsNothingOfThem) {
       EXPECT_TRUE(file.ok());
       const int64_t columns = file->tensors.at(first).shape[1];
       const std::string version = columns == kPublishedRowFeatures ? "1"
-                                  : columns == kRowFeatures        ? "3"
-                                                                   : "2";
+                                  : columns == kRowFeatures        ? "4"
+                                  : columns == kRowFeatures - kGroupFeatures ? "3"
+                                                                             : "2";
       EXPECT_EQ(file->metadata.at("feature_version"), version);
       return columns;
     };
@@ -82,6 +83,12 @@ TEST(ModelWeights, OfUnitsAreZerosInWhatKnowsNothingOfThem) {
     weights.scale[Input::kStatements][static_cast<size_t>(units) - 1] = 2;
     ASSERT_TRUE(save_weights(path, weights).ok());
     EXPECT_EQ(saved_columns(), units);
+    EXPECT_EQ(*load_weights(path), weights);
+
+    constexpr int kOfWarps = kRowFeatures - kGroupFeatures;
+    weights.tensors[first].values[kOfWarps - 1] = 0.5f;
+    ASSERT_TRUE(save_weights(path, weights).ok());
+    EXPECT_EQ(saved_columns(), kOfWarps);
     EXPECT_EQ(*load_weights(path), weights);
 
     weights.tensors[first].values[kRowFeatures - 1] = 0.5f;

@@ -22,7 +22,7 @@ TEST(FindMode, KnowsThePublishedSystemsByTheirNames) {
     EXPECT_EQ((*found)->name, mode);
     EXPECT_EQ((*found)->policy, policy) << name;
   }
-  EXPECT_ERROR(find_mode("pamm"), "cost model pamm is unknown; use one of pam (pruner), ");
+  EXPECT_ERROR(find_mode("pamm"), "cost model \"pamm\" is unknown; use one of pam (pruner), ");
 }
 
 TEST(FindMode, NamesAreUnlikeOneAnother) {
@@ -254,8 +254,26 @@ TEST(VaryMode, LeavesOutPartsOfThePaperAsWell) {
   EXPECT_EQ(without->ingredients, Ingredients::all());
   const Result<ModeVariant> no_draft = variant_of("pruner-without-draft");
   EXPECT_EQ(no_draft->mode.policy, &kAnsorPolicy);
-  EXPECT_EQ(no_draft->ingredients, kAnsorPolicy.options.ingredients);
+  // All but those that no search without drafts can take.
+  EXPECT_EQ(no_draft->ingredients, kAnsorPolicy.takes);
   EXPECT_EQ(ingredients_of("pruner-as-published-without-draft"), "none");
+}
+
+// A mode cannot do without what it has not.
+TEST(VaryMode, KnowsThePartsOfEachMode) {
+  const std::string nothing = "it has nothing named ";
+  EXPECT_ERROR(variant_of("draft-only-without-draft"), nothing + "\"draft\"");
+  EXPECT_ERROR(variant_of("ansor-without-draft"), nothing + "\"draft\"");
+  EXPECT_ERROR(variant_of("metaschedule-without-draft"), nothing + "\"draft\"");
+  EXPECT_ERROR(variant_of("ansor-without-dataflow"), nothing + "\"dataflow\"");
+  EXPECT_ERROR(variant_of("ansor-without-compute-l0"), nothing + "\"compute-l0\"");
+  EXPECT_ERROR(variant_of("random-without-statement"), nothing + "\"statement\"");
+  EXPECT_ERROR(variant_of("tlp-without-statement"), nothing + "\"statement\"");
+  EXPECT_TRUE(variant_of("ansor-without-statement").ok());
+  EXPECT_TRUE(variant_of("ansor+stacked-draft-without-compute-l0").ok());
+  EXPECT_TRUE(variant_of("draft-only-without-memory-l2").ok());
+  EXPECT_ERROR(variant_of("pruner-without-draft-without-draft"), nothing + "\"draft\"");
+  EXPECT_ERROR(variant_of("pruner-as-published-as-published"), "it is as published already");
 }
 
 TEST(VaryMode, NamesTheIngredientsThatThereAre) {
@@ -270,7 +288,7 @@ TEST(VaryMode, NamesTheIngredientsThatThereAre) {
       variant_of("ansor-without-neighbours"),
       "it has nothing named \"neighbours\"; leave out exact-epsilon, "
       "incremental-training, rank-parents, distinct, crossover, legal-mutants, islands, or "
-      "of the published search compute-l0, ");
+      "of the published search statement");
   EXPECT_ERROR(variant_of("pruner+"), "no ingredient is named \"\"; it can take none");
   EXPECT_ERROR(variant_of("pruner-as-published2"), "\"2\" is no change of a mode");
 }

@@ -21,7 +21,9 @@ Result<std::string> opencl_object(const Program& program,
 Result<std::string> gpu_text(const Program& program, const Target& target, CodeText form) {
   if (form == CodeText::kOpenCl) return opencl_source(program, "kernel");
   const std::string source = print_source(program, kCudaC, "kernel");
-  return form == CodeText::kPtx ? compile_to_ptx(source, target) : source;
+  if (form != CodeText::kPtx) return source;
+  TRY_ASSIGN(const Target exact, target_of(program, target));
+  return compile_to_ptx(source, exact);
 }
 
 }  // namespace pruner

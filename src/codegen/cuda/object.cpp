@@ -54,15 +54,16 @@ Result<bool> is_of_one_arch(const Program& program, const std::string& arch) {
 
 }  // namespace
 
+Result<Target> target_of(const Program& program, const Target& target) {
+  TRY_ASSIGN(const std::string arch, cuda_arch(target));
+  TRY_ASSIGN(const bool of_one_arch, is_of_one_arch(program, arch));
+  return of_one_arch ? with_instructions_of_its_own(target) : target;
+}
+
 Result<std::string> cuda_object(const Program& program,
                                 const Target& target,
                                 const std::string& symbol) {
-  TRY_ASSIGN(const std::string arch, cuda_arch(target));
-  TRY_ASSIGN(const bool of_one_arch, is_of_one_arch(program, arch));
-  Target exact = target;
-  if (of_one_arch) {
-    TRY_ASSIGN(exact, with_instructions_of_its_own(target));
-  }
+  TRY_ASSIGN(const Target exact, target_of(program, target));
   return compile_to_cubin(print_source(program, kCudaC, symbol), exact);
 }
 

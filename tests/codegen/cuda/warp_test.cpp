@@ -6,7 +6,9 @@
 #include "codegen/cuda/cubin.h"
 #include "codegen/cuda/nvrtc_fixture.h"
 #include "golden.h"
+#include "lower/lower.h"
 #include "lower/warp_programs.h"
+#include "space/gpu/warp_space.h"
 
 namespace pruner {
 namespace {
@@ -33,6 +35,21 @@ TEST_F(CudaWarpCode, KeepFragmentsInRegisters) {
       EXPECT_EQ(kernels->front().shared_bytes, artifact->launches.front().shared_bytes) << name;
     }
   }
+}
+
+// PTX of instructions that one arch alone has is for that arch, as the cubin is.
+TEST_F(CudaWarpCode, NamesTheArchThatItsInstructionsAskFor) {
+  const auto ptx = [](const char* structure) {
+    const Task task = warp_task({"sm_90", "matmul 64 64 64 bits=16", structure});
+    const Space space = warp_space(task, structure);
+    Rng rng(1);
+    const Result<std::string> text = compile_to_text(
+        *lower(space, sample(space, rng), "k"), task.target, CodeText::kPtx);
+    EXPECT_TRUE(text.ok()) << text.error().message();
+    return *text;
+  };
+  EXPECT_NE(ptx("m64n8k16-tile").find(".target sm_90a"), std::string::npos);
+  EXPECT_EQ(ptx("m16n8k16-tile").find(".target sm_90a"), std::string::npos);
 }
 
 TEST_F(CudaWarpCode, LetTheLaunchGiveSharedMemoryBeyond48KiB) {
