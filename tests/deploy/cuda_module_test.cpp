@@ -104,8 +104,7 @@ TEST(FakeCudaModule, RunsANetworkOfEachPrecision) {
 // and records them in graphs. Steps that are timed alone do not.
 TEST(FakeCudaModule, BeginsLaunchesEarlyOnHopper) {
   const Target sm_90 = *parse_target("cuda --arch=sm_90", 0);
-  Result<Case> c = make_case(
-      build_network("bert_tiny", {.image_size = 32, .sequence_length = 16, .input_shapes = {}}));
+  const Result<Case> c = make_case(small_dense());
   ASSERT_TRUE(c.ok()) << c.error().message();
   const auto folder = TemporaryFolder::make("");
   const auto cut = partition(c->graph, sm_90);
