@@ -29,8 +29,8 @@ Result<std::string> cuda_object(const Program& program,
                                 const Target& target,
                                 const std::string& symbol);
 Result<std::string> gpu_text(const Program& program, const Target& target, CodeText form);
-/// Returns the target as CUDA C of a program has to be compiled for: "sm_90a" in place of "sm_90" if
-/// the program has instructions that no other architecture has. Errors: an instruction that the
+/// Returns the target as CUDA C of a program has to be compiled for: "sm_90a" in place of "sm_90"
+/// if the program has instructions that no other architecture has. Errors: an instruction that the
 /// target lacks, and cuda_arch()'s.
 Result<Target> target_of(const Program& program, const Target& target);
 

@@ -148,10 +148,11 @@ TEST_F(BadInput, ModesThatCannotBeCompared) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return fail(small(arguments));
   };
-  expect_words(compare("ansor,prunner"), {"--modes: cost model prunner is unknown", "moa-pruner"});
+  expect_words(compare("ansor,prunner"),
+               {"--modes: cost model \"prunner\" is unknown", "moa-pruner"});
   expect_words(compare("ansor"), {"--modes: 1 given, two or more are compared"});
   expect_words(fail(small({"compare", "--ablate", "prunner"})),
-               {"--ablate: cost model prunner is unknown"});
+               {"--ablate: cost model \"prunner\" is unknown"});
   expect_words(fail(small({"compare", "--ablate", "ansor", "--parts", "islands,weights"})),
                {"--parts: ansor has or takes default-schedule, offers, ", ", not \"weights\""});
   expect_words(fail(small({"compare", "--parts", "islands"})),
@@ -364,7 +365,8 @@ TEST_F(BadInput, CostModelThatCannotBe) {
   const auto tune = [&](const std::vector<std::string>& more) {
     return fail(small({"tune"}, more));
   };
-  expect_words(tune({"--cost-model", "oracle"}), {"cost model oracle is unknown", "pam (pruner)"});
+  expect_words(tune({"--cost-model", "oracle"}),
+               {"cost model \"oracle\" is unknown", "pam (pruner)"});
   expect_words(tune({"--cost-model", "pam-no-update"}),
                {"cost model pam-no-update needs weights", "--load-model FILE"});
   expect_words(tune({"--load-model", write("weights.pkl", "hello\n")}), {"weights.pkl"});

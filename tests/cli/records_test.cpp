@@ -164,7 +164,8 @@ TEST_F(RecordsCommand, SimulateLooksUpWhatWasMeasured) {
 TEST_F(RecordsCommand, SimulateSaysWhatIsWrong) {
   const std::string path = log();
   expect_error({"simulate"}, "no file is named");
-  expect_error({"simulate", "--records", path, "--mode", "oracle"}, "cost model oracle is unknown");
+  expect_error({"simulate", "--records", path, "--mode", "oracle"},
+               "cost model \"oracle\" is unknown");
   expect_error({"simulate", "--records", path, "--mode", "pam-no-update"}, "needs weights");
   expect_error({"simulate", "--records", path, "--psa", "host"}, "--psa");
   expect_error({"simulate", "--records", path, "--psa-form", "new"}, "--psa-form: \"new\"");

@@ -18,9 +18,8 @@ using TensorProbeOnCuda = WithNvrtc;
 TEST_F(TensorProbeOnCuda, KeepsAllInRegisters) {
   for (const char* arch : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90"}) {
     Target target = *parse_target(std::string("cuda --arch=") + arch, 0);
-    const int rates = static_cast<int>(std::ranges::count_if(kTensorRates, [&](auto& row) {
-      return row.is_on(compute_capability(target.gpu));
-    }));
+    const int rates = static_cast<int>(std::ranges::count_if(
+        kTensorRates, [&](auto& row) { return row.is_on(compute_capability(target.gpu)); }));
     const std::string source = tensor_probe_source(target.gpu);
     if (std::string_view(arch) == "sm_90") target = *with_instructions_of_its_own(target);
     const Result<std::string> cubin = compile_to_cubin(source, target);

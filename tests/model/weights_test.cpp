@@ -61,8 +61,8 @@ TEST(ModelWeights, OfUnitsAreZerosInWhatKnowsNothingOfThem) {
       const Result<SafetensorsFile> file = parse_safetensors(*read_file(path));
       EXPECT_TRUE(file.ok());
       const int64_t columns = file->tensors.at(first).shape[1];
-      const std::string version = columns == kPublishedRowFeatures ? "1"
-                                  : columns == kRowFeatures        ? "4"
+      const std::string version = columns == kPublishedRowFeatures           ? "1"
+                                  : columns == kRowFeatures                  ? "4"
                                   : columns == kRowFeatures - kGroupFeatures ? "3"
                                                                              : "2";
       EXPECT_EQ(file->metadata.at("feature_version"), version);

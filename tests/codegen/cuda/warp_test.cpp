@@ -43,8 +43,8 @@ TEST_F(CudaWarpCode, NamesTheArchThatItsInstructionsAskFor) {
     const Task task = warp_task({"sm_90", "matmul 64 64 64 bits=16", structure});
     const Space space = warp_space(task, structure);
     Rng rng(1);
-    const Result<std::string> text = compile_to_text(
-        *lower(space, sample(space, rng), "k"), task.target, CodeText::kPtx);
+    const Result<std::string> text =
+        compile_to_text(*lower(space, sample(space, rng), "k"), task.target, CodeText::kPtx);
     EXPECT_TRUE(text.ok()) << text.error().message();
     return *text;
   };
