@@ -212,8 +212,6 @@ class GpuLowering : private ProgramParts {
                        const std::function<Stmt(const Expr& line, const Expr& at)>& body);
   /// Threads copy a box of an operand to a place of the pipeline; 0 to what lies beyond it.
   Stmt copy_box(const WarpOperand& operand, const CopiedBox& box);
-  /// Threads round what they have copied to tf32.
-  Stmt round_copied(const WarpOperand& operand, const CopiedBox& box);
   /// `terms_left`: terms of the product from the point on.
   Stmt copy_run(const WarpOperand& operand,
                 const Values& at,
@@ -226,22 +224,6 @@ class GpuLowering : private ProgramParts {
   /// Adds one step's products to the sums; `first_factor` says where a row of fragments lies.
   Stmt add_products(const WarpTile& tile,
                     const std::function<ElementPlace(const Expr&)>& first_factor);
-  /// Begins a chunk's products by a group's instructions, and commits them. `first_factor` says
-  /// where a row of fragments of a step lies.
-  Stmt begin_products(
-      const WarpTile& tile,
-      const Expr& slot,
-      const std::function<ElementPlace(const Expr& i, const Expr& step)>& first_factor);
-  /// Begins the products of two factors in shared memory, and waits for all but the last `left`
-  /// commits.
-  Stmt multiply_by_group(const WarpTile& tile, const Expr& slot_a, const Expr& slot_b, int left);
-  /// Returns the place of the matrix of a group from row `along` and term `term` on.
-  ElementPlace matrix_place(const WarpOperand& operand,
-                            const Expr& slot,
-                            const Expr& along,
-                            const Expr& term) const;
-  /// Lays an operand, of which a group reads `rows` rows from `first` on, in a group's lines.
-  void lay_in_lines(WarpOperand& operand, const Expr& first, int64_t rows) const;
   Stmt clear_sums(const WarpTile& tile);
   /// Returns the place of a lane's element `v` of fragment [i, j] in a tile that starts at `start`.
   Values place_of_sum(
@@ -259,6 +241,27 @@ class GpuLowering : private ProgramParts {
   Stmt unrolled(int64_t extent, const std::function<Stmt(const Expr&)>& body);
   /// A vector of so many lanes; without a loop where it is one.
   Stmt vector(int lanes, const std::function<Stmt(const Expr&)>& body);
+
+  // ---- gpu_groups.cpp: groups of warps multiply what lies in shared memory
+
+  /// Threads round what they have copied to tf32.
+  Stmt round_copied(const WarpOperand& operand, const CopiedBox& box);
+  /// Begins a chunk's products by a group's instructions, and commits them. `first_factor` says
+  /// where a row of fragments of a step lies.
+  Stmt begin_products(
+      const WarpTile& tile,
+      const Expr& slot,
+      const std::function<ElementPlace(const Expr& i, const Expr& step)>& first_factor);
+  /// Begins the products of two factors in shared memory, and waits for all but the last `left`
+  /// commits.
+  Stmt multiply_by_group(const WarpTile& tile, const Expr& slot_a, const Expr& slot_b, int left);
+  /// Returns the place of the matrix of a group from row `along` and term `term` on.
+  ElementPlace matrix_place(const WarpOperand& operand,
+                            const Expr& slot,
+                            const Expr& along,
+                            const Expr& term) const;
+  /// Lays an operand, of which a group reads `rows` rows from `first` on, in a group's lines.
+  void lay_in_lines(WarpOperand& operand, const Expr& first, int64_t rows) const;
 
   // ---- gpu_attention.cpp: the warps of a block compute rows of attention
 

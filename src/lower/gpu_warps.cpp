@@ -1,7 +1,7 @@
 // The warps of a block compute a tile of a contraction by instructions on matrices (space/mma.h).
 // Chunks of both operands are copied to shared memory some chunks ahead, in a ring of places. Warps
 // load matrices from there and add their products to sums in registers; groups of four warps have
-// instructions that read the matrices there themselves.
+// instructions that read the matrices there themselves (gpu_groups.cpp).
 #include <algorithm>
 
 #include "lower/gpu_lowering.h"
@@ -175,21 +175,6 @@ Stmt GpuLowering::copy_box(const WarpOperand& operand, const CopiedBox& box) {
   });
 }
 
-// A group's instruction takes the first bits of its factors; products are of rounded ones. Each
-// thread has waited for its own copies, and rounds these.
-Stmt GpuLowering::round_copied(const WarpOperand& operand, const CopiedBox& box) {
-  const Values start = simple(region_start(nest_, operand.fetch.stage, box.reader, box.values));
-  const int64_t together = std::max<int64_t>(copied_run(operand, start), 1);
-  return each_copied_run(operand, together, [&](const Expr& line, const Expr& at) {
-    return vector(static_cast<int>(together), [&](const Expr& lane) {
-      Values place = shared_place(operand, box.slot, line, at);
-      place.back() = place.back() + lane;
-      return make_stmt(
-          Store{operand.shared, place, call(Intrinsic::kTf32, {load_of(operand.shared, place)})});
-    });
-  });
-}
-
 Stmt GpuLowering::copy_run(const WarpOperand& operand,
                            const Values& at,
                            const Values& point,
@@ -284,48 +269,6 @@ Stmt GpuLowering::multiply(const WarpTile& tile, const Expr& slot_a, const Expr&
                     return ElementPlace{tile.a.registers, {i, Expr(0)}};
                   })});
   });
-}
-
-ElementPlace GpuLowering::matrix_place(const WarpOperand& operand,
-                                       const Expr& slot,
-                                       const Expr& along,
-                                       const Expr& term) const {
-  const Expr first = operand.of_group + along;
-  return {operand.shared,
-          operand.terms_first ? shared_place(operand, slot, term, first)
-                              : shared_place(operand, slot, first, term)};
-}
-
-Stmt GpuLowering::begin_products(
-    const WarpTile& tile,
-    const Expr& slot,
-    const std::function<ElementPlace(const Expr& i, const Expr& step)>& first_factor) {
-  const MmaInstruction& row = *tile.contraction.instruction;
-  const Stmt products = unrolled(tile.steps, [&](const Expr& step) {
-    return unrolled(tile.a.fragments, [&](const Expr& i) {
-      return make_stmt(GroupMma{&row,
-                                {tile.sums, {i, Expr(0), Expr(0)}},
-                                first_factor(i, step),
-                                matrix_place(tile.b, slot, Expr(0), step * Expr(row.k)),
-                                static_cast<int>(tile.b.fragments * row.n),
-                                tile.a.terms_first,
-                                tile.b.terms_first});
-    });
-  });
-  return block({make_stmt(GroupFence{}), products, make_stmt(GroupCommit{})});
-}
-
-// Fences order the copies, and what was done with the sums, before the products. Those of the chunk
-// before may go on; no others, since the next copy takes their place.
-Stmt GpuLowering::multiply_by_group(const WarpTile& tile,
-                                    const Expr& slot_a,
-                                    const Expr& slot_b,
-                                    int left) {
-  const MmaInstruction& row = *tile.contraction.instruction;
-  const auto first_factor = [&](const Expr& i, const Expr& step) {
-    return matrix_place(tile.a, slot_a, i * Expr(row.m), step * Expr(row.k));
-  };
-  return block({begin_products(tile, slot_b, first_factor), make_stmt(GroupWait{left})});
 }
 
 Stmt GpuLowering::committed(Stmt copy) const {
@@ -491,14 +434,6 @@ Stmt GpuLowering::write_through_shared(const NestStage& root, const WarpTile& ti
 void GpuLowering::hold_fragments(WarpOperand& operand) {
   operand.registers =
       hold(operand.fetch, {operand.fragments, operand.fragment.elements()}, ".fragments");
-}
-
-// Lines are as long as divides the terms, or a group's rows, up to what an instruction reads.
-void GpuLowering::lay_in_lines(WarpOperand& operand, const Expr& first, int64_t rows) const {
-  const int64_t bytes = dtype_bytes(dag_[operand.fetch.stage].dtype);
-  const int64_t box = group_line_rows(operand.terms_first ? rows : operand.width(), bytes);
-  operand.of_group = first;
-  operand.box = box < operand.width() ? box : 0;
 }
 
 void GpuLowering::share(WarpOperand& operand, int64_t stages) {
