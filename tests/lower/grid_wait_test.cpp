@@ -16,7 +16,7 @@ Task task_on(const char* arch, const char* op) {
   return operator_task(op, *parse_target(std::string("cuda --arch=") + arch, 0));
 }
 
-Program lowered(const Task& task, const Space& space, uint64_t seed = 1) {
+Program lowered(const Space& space, uint64_t seed = 1) {
   Rng rng(seed);
   const Result<Program> program = lower(space, sample(space, rng), "k");
   EXPECT_TRUE(program.ok()) << program.error().message();
@@ -35,7 +35,7 @@ TEST(GridWait, StandsInEachLaunchOfDevicesThatCan) {
       const Task task = task_on(arch, op);
       const Space space = make_space(task);
       for (uint64_t seed = 0; seed < 8; ++seed) {
-        const Program program = lowered(task, space, seed);
+        const Program program = lowered(space, seed);
         for (const For* launch : launches(program))
           EXPECT_EQ(waits_for_grid(launch->body), std::string_view(arch) == "sm_90");
       }
@@ -53,7 +53,7 @@ TEST(GridWait, LetsCopiesOfConstantsComeBefore) {
     const Space space = warp_space(task, structure);
     Rng rng(5);
     const Meaning meaning(task.dag, rng);
-    const Program program = lowered(task, space);
+    const Program program = lowered(space);
     meaning.check(program, structure);
     bool waited = false;
     int before = 0, after = 0;
