@@ -59,6 +59,7 @@ Graph join_taps(Graph graph, const PassOptions& options);       // joins few-cha
 Graph remove_dead(Graph graph);                                 // drops nodes no output needs
 Graph update_states(Graph graph);                               // updates in place, row by row
 Graph place_concats(Graph graph);                               // marks Concats that need no copy
+Graph repeat_norms(Graph graph, const PassOptions& options);    // gives each product its own norm
 Graph fuse(Graph graph, const PassOptions& options);            // numbers the groups
 Graph narrow_floats(Graph graph, const PassOptions& options);   // stores factors as bf16 or f16
 Graph round_factors(Graph graph, const PassOptions& options);   // rounds float32 factors to tf32
@@ -84,6 +85,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"remove_dead", always<remove_dead>},
     {"update_states", always<update_states>},
     {"place_concats", always<place_concats>, true, true},
+    {"repeat_norms", repeat_norms, false, true},
     {"fuse", fuse},
     {"narrow_floats", narrow_floats},
     {"round_factors", round_factors},

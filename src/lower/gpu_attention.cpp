@@ -124,8 +124,8 @@ Stmt GpuLowering::multiply_values(const AttentionTile& tile, const Expr& slot) {
 // The weighed sums of a chunk are on their way until the next one's scores are there.
 Stmt GpuLowering::add_keys(const AttentionTile& tile, const Expr& chunk, const Expr& slot) {
   const bool groups = tile.kernel.of_keys.instruction->of_group();
-  const Stmt products = groups ? multiply_by_group(tile.scores, Expr(0), slot, 0)
-                               : multiply(tile.scores, Expr(0), slot);
+  const Stmt products = groups ? multiply_by_group(tile.scores, {Expr(0)}, slot, 0)
+                               : multiply(tile.scores, {Expr(0)}, slot);
   const auto weights = [&](const Expr& i, const Expr& step) {
     return ElementPlace{tile.weights, {i, step, Expr(0)}};
   };

@@ -62,12 +62,12 @@ Stmt GpuLowering::begin_products(
 // Fences order the copies, and what was done with the sums, before the products. Those of the chunk
 // before may go on; no others, since the next copy takes their place.
 Stmt GpuLowering::multiply_by_group(const WarpTile& tile,
-                                    const Expr& slot_a,
+                                    const ChunkPlace& a,
                                     const Expr& slot_b,
                                     int left) {
   const MmaInstruction& row = *tile.contraction.instruction;
   const auto first_factor = [&](const Expr& i, const Expr& step) {
-    return matrix_place(tile.a, slot_a, i * Expr(row.m), step * Expr(row.k));
+    return matrix_place(tile.a, a.slot, i * Expr(row.m), (a.first_step + step) * Expr(row.k));
   };
   return block({begin_products(tile, slot_b, first_factor), make_stmt(GroupWait{left})});
 }

@@ -163,6 +163,7 @@ class GpuLowering : private ProgramParts {
     WarpOperand a, b;
     Expr lane;
     int64_t steps, chunks, stages;
+    bool held = false;  // the first operand is computed once, before the chunks
     TensorId sums = {}, block_sums = {};  // in registers; in shared memory, if sums go through it
     /// Chunks of which products may go on while the next chunk is copied to where they were.
     int64_t multiplied() const { return contraction.instruction->of_group() ? 1 : 0; }
@@ -209,7 +210,8 @@ class GpuLowering : private ProgramParts {
   /// places in them where they begin.
   Stmt each_copied_run(const WarpOperand& operand,
                        int64_t together,
-                       const std::function<Stmt(const Expr& line, const Expr& at)>& body);
+                       const std::function<Stmt(const Expr& line, const Expr& at)>& body,
+                       LoopKind kind = LoopKind::kUnroll);
   /// Threads copy a box of an operand to a place of the pipeline; 0 to what lies beyond it.
   Stmt copy_box(const WarpOperand& operand, const CopiedBox& box);
   /// `terms_left`: terms of the product from the point on.
@@ -220,7 +222,16 @@ class GpuLowering : private ProgramParts {
                 const Expr& terms_left);
   /// How many elements a thread copies at once from where the operand lies; 0: it is no plain copy.
   int64_t copied_run(const WarpOperand& operand, const Values& start);
-  Stmt multiply(const WarpTile& tile, const Expr& slot_a, const Expr& slot_b);
+  /// A chunk's place in the ring of an operand, and the number of its first step there.
+  struct ChunkPlace {
+    Expr slot, first_step = Expr(0);
+  };
+  /// The place of a chunk's part of the first operand. `slot` is the place of the second one's.
+  static ChunkPlace first_operand(const WarpTile& tile, const Expr& chunk, const Expr& slot) {
+    if (!tile.held) return {slot};
+    return {Expr(0), chunk * Expr(tile.steps)};
+  }
+  Stmt multiply(const WarpTile& tile, const ChunkPlace& a, const Expr& slot_b);
   /// Adds one step's products to the sums; `first_factor` says where a row of fragments lies.
   Stmt add_products(const WarpTile& tile,
                     const std::function<ElementPlace(const Expr&)>& first_factor);
@@ -238,9 +249,47 @@ class GpuLowering : private ProgramParts {
                   const std::function<void(const Expr&, const Expr&)>& at_sum = {});
   Stmt write_through_shared(const NestStage& root, const WarpTile& tile);
   Stmt each_sum(const WarpTile& tile, const std::function<Stmt(const Expr&, const Expr&)>& body);
+  /// A loop of a kind; none around what it does once.
+  Stmt repeated(int64_t extent, LoopKind kind, const std::function<Stmt(const Expr&)>& body);
   Stmt unrolled(int64_t extent, const std::function<Stmt(const Expr&)>& body);
   /// A vector of so many lanes; without a loop where it is one.
   Stmt vector(int lanes, const std::function<Stmt(const Expr&)>& body);
+
+  // ---- gpu_held.cpp: an operand that is computed once, and lies whole in shared memory
+
+  /// The copies that a tile begins with, and the first operand if it is held. Null: those of
+  /// pipeline().
+  Stmt first_copies(const NestStage& root,
+                    const WarpTile& tile,
+                    const Expr& warp,
+                    const std::function<Stmt(const Expr&)>& copy);
+  Stmt hold_rows(const WarpTile& tile, const Expr& warp);
+  Stmt hold_elements(const WarpTile& tile);
+  /// The warps reduce the rows of the block that the root needs reductions of.
+  Stmt reduce_rows(const NestStage& root, const WarpTile& tile, const Expr& warp);
+  /// A warp does `row` for each of so many lines of the block.
+  Stmt rows_of_warps(int64_t lines,
+                     const WarpTile& tile,
+                     const Expr& warp,
+                     const std::function<Stmt(const Expr& line)>& row);
+  /// Returns where the rows of a block begin in the held operand.
+  Values held_start(const WarpTile& tile) const;
+  /// A load for each lane of a vector under one condition, and the registers it goes to.
+  struct GuardedLoad {
+    Expr condition, value, otherwise;
+    VarId lane;
+    TensorId taken;
+  };
+  using GuardedLoads = std::vector<GuardedLoad>;
+  Expr take_guarded_loads(const Expr& term, const Expr& lane, GuardedLoads& loads);
+  Stmt load_neighbours(const GuardedLoad& guarded, int64_t lanes);
+  /// Folds the terms of a reduction for `lanes` neighbours along the operand's last axis, from
+  /// `point` on, into `sums`.
+  Stmt fold_neighbours(const NestStage& reduction,
+                       const WarpOperand& operand,
+                       const Values& point,
+                       int64_t lanes,
+                       TensorId sums);
 
   // ---- gpu_groups.cpp: groups of warps multiply what lies in shared memory
 
@@ -254,7 +303,7 @@ class GpuLowering : private ProgramParts {
       const std::function<ElementPlace(const Expr& i, const Expr& step)>& first_factor);
   /// Begins the products of two factors in shared memory, and waits for all but the last `left`
   /// commits.
-  Stmt multiply_by_group(const WarpTile& tile, const Expr& slot_a, const Expr& slot_b, int left);
+  Stmt multiply_by_group(const WarpTile& tile, const ChunkPlace& a, const Expr& slot_b, int left);
   /// Returns the place of the matrix of a group from row `along` and term `term` on.
   ElementPlace matrix_place(const WarpOperand& operand,
                             const Expr& slot,
@@ -316,7 +365,8 @@ class GpuLowering : private ProgramParts {
     std::vector<HeldRow> tensors;
     int lanes = 1;  // neighbours that a thread takes at once
   };
-  HeldRows held_rows(const NestStage& root);
+  /// Finds what the reductions of a row read, and `root`, unless it is null.
+  HeldRows held_rows(const std::vector<const NestStage*>& reductions, const NestStage* root);
   Stmt each_run(const HeldRows& held,
                 int64_t count,
                 const std::function<Stmt(const Expr&, const Expr&)>& body);

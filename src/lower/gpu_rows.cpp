@@ -45,11 +45,11 @@ bool same_row(const Load& a, const Load& b) {
 
 // Finds the tensors whose rows the root and its reductions read element by element, at least one
 // reduction among them, and how many neighbours a thread takes at once.
-GpuLowering::HeldRows GpuLowering::held_rows(const NestStage& root) {
-  const int rows = root.row_axes;
-  const Stage& s = dag_[root.stage];
-  const std::span<const Iterator> own = std::span(s.axes).subspan(static_cast<size_t>(rows));
-  if (own.size() != 1) return {};
+GpuLowering::HeldRows GpuLowering::held_rows(const std::vector<const NestStage*>& reductions,
+                                             const NestStage* root) {
+  if (reductions.empty()) return {};
+  const int rows = reductions[0]->row_axes;
+  const Stage& first = dag_[reductions[0]->stage];
   struct Found {
     const Load* read;
     bool reduced, held;
@@ -69,17 +69,23 @@ GpuLowering::HeldRows GpuLowering::held_rows(const NestStage& root) {
       known->second.reduced = known->second.reduced || reduces;
     });
   };
-  for (const NestStage* reduction : attached_to(root.stage)) {
+  const int64_t count = first.reduce_axes[0].extent;
+  for (const NestStage* reduction : reductions) {
     const Stage& r = dag_[reduction->stage];
-    if (r.reduce_axes.size() != 1 || r.reduce_axes[0].extent != own[0].extent) return {};
+    if (r.reduce_axes.size() != 1 || r.reduce_axes[0].extent != count) return {};
     look(r, {r.reduce_axes, static_cast<int>(r.axes.size())}, true);
   }
-  look(s, {own, rows}, false);
+  int64_t bytes = dtype_bytes(first.dtype);
+  if (root != nullptr) {
+    const Stage& s = dag_[root->stage];
+    const std::span<const Iterator> own = std::span(s.axes).subspan(static_cast<size_t>(rows));
+    if (own.size() != 1 || own[0].extent != count) return {};
+    look(s, {own, rows}, false);
+    bytes = dtype_bytes(s.dtype);
+  }
   std::erase_if(found, [](const auto& f) { return !f.second.held || !f.second.reduced; });
   HeldRows held;
   if (found.empty()) return held;
-  const int64_t count = own[0].extent;
-  int64_t bytes = dtype_bytes(s.dtype);
   for (const auto& [tensor, read] : found)
     bytes = std::max<int64_t>(bytes, dtype_bytes(dag_[tensor].dtype));
   while (is_gpu_vector(2 * held.lanes, bytes, gpu_) && count % (2 * held.lanes) == 0 &&
@@ -158,7 +164,7 @@ Stmt GpuLowering::rows(const NestStage& root) {
   // Threads beyond the last row do that row again: all come by every barrier.
   const Expr row = simple(min(place_.rows, Expr(count - 1)));
   const Values none(s.axes.size(), Expr(0));
-  const HeldRows held = held_rows(root);
+  const HeldRows held = held_rows(attached_to(root.stage), &root);
   for (const HeldRow& h : held.tensors) registers_.push_back(h.registers);
   Stmt result = decode_axes(s.axes, 0, row_axes, row, none, 0, [&](const Values& at) {
     std::vector<Stmt> body;

@@ -95,10 +95,16 @@ int64_t iterations(const NestStage& stage, int axis, LoopKind kind) {
 
 }  // namespace
 
-Stmt GpuLowering::unrolled(int64_t extent, const std::function<Stmt(const Expr&)>& body) {
+Stmt GpuLowering::repeated(int64_t extent,
+                           LoopKind kind,
+                           const std::function<Stmt(const Expr&)>& body) {
   if (extent == 1) return body(Expr(0));
   const VarId i = new_var("u", {0, extent - 1});
-  return make_stmt(For{i, Expr(extent), LoopKind::kUnroll, 1, body(var(i))});
+  return make_stmt(For{i, Expr(extent), kind, 1, body(var(i))});
+}
+
+Stmt GpuLowering::unrolled(int64_t extent, const std::function<Stmt(const Expr&)>& body) {
+  return repeated(extent, LoopKind::kUnroll, body);
 }
 
 Stmt GpuLowering::vector(int lanes, const std::function<Stmt(const Expr&)>& body) {
@@ -149,14 +155,16 @@ GpuLowering::CopiedBox GpuLowering::chunk_box(const WarpTile& tile,
 Stmt GpuLowering::each_copied_run(
     const WarpOperand& operand,
     int64_t together,
-    const std::function<Stmt(const Expr& line, const Expr& at)>& body) {
+    const std::function<Stmt(const Expr& line, const Expr& at)>& body,
+    LoopKind kind) {
   const int64_t runs = operand.width() / together, all = operand.lines() * runs;
-  return unrolled(ceil_div(all, place_.threads), [&](const Expr& round) {
+  const auto run = [&](const Expr& round) {
     const Expr number = round * Expr(place_.threads) + place_.thread_index;
     const Expr line = simple(floor_div(number, Expr(runs)));
     const Expr at = simple(floor_mod(number, Expr(runs)) * Expr(together));
     return guarded(number < Expr(all), body(line, at));
-  });
+  };
+  return repeated(ceil_div(all, place_.threads), kind, run);
 }
 
 Stmt GpuLowering::copy_box(const WarpOperand& operand, const CopiedBox& box) {
@@ -261,9 +269,9 @@ Stmt GpuLowering::add_products(const WarpTile& tile,
   });
 }
 
-Stmt GpuLowering::multiply(const WarpTile& tile, const Expr& slot_a, const Expr& slot_b) {
+Stmt GpuLowering::multiply(const WarpTile& tile, const ChunkPlace& a, const Expr& slot_b) {
   return unrolled(tile.steps, [&](const Expr& step) {
-    return block({load_fragments(tile, tile.a, slot_a, step),
+    return block({load_fragments(tile, tile.a, a.slot, simple(a.first_step + step)),
                   load_fragments(tile, tile.b, slot_b, step),
                   add_products(tile, [&](const Expr& i) {
                     return ElementPlace{tile.a.registers, {i, Expr(0)}};
@@ -299,8 +307,10 @@ Stmt GpuLowering::early_copies(const WarpTile& tile) {
   std::vector<Stmt> parts, others;
   for (int64_t chunk = 0; chunk < tile.ahead(); ++chunk) {
     std::vector<Stmt> late;
-    for (const WarpOperand* operand : {&tile.a, &tile.b})
+    for (const WarpOperand* operand : {&tile.a, &tile.b}) {
+      if (tile.held && operand == &tile.a) continue;
       (is_constant(*operand) ? parts : late).push_back(copy_chunk(tile, *operand, Expr(chunk)));
+    }
     others.push_back(committed(block(std::move(late))));
   }
   parts.push_back(make_stmt(GridWait{}));
@@ -468,7 +478,9 @@ Stmt GpuLowering::of_warps(const std::function<Stmt(const Expr&, const Expr&)>& 
 }
 
 Stmt GpuLowering::warp_tile(const NestStage& root) {
-  const NestStage& sum = *attached_to(root.stage)[0];
+  const std::vector<const NestStage*> attached = attached_to(root.stage);
+  const auto contracts = [&](const NestStage* s) { return nest_.tables->mmas[s->stage].has_value(); };
+  const NestStage& sum = **std::ranges::find_if(attached, contracts);
   const std::optional<MmaContraction>& c = nest_.tables->mmas[sum.stage];
   CHECK(c.has_value()) << "a sketch of warps without a contraction for them";
   const MmaInstruction& row = *c->instruction;
@@ -493,13 +505,14 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
                   1,
                   sum.chunks(),
                   sum.buffers};
-    tile.steps = tile.a.terms() / row.k;
+    tile.steps = tile.b.terms() / row.k;
+    tile.held = !attached_to(c->a.stage).empty();
     if (row.of_group()) {
       lay_in_lines(tile.a, unit_m, frags_m * row.m);
       lay_in_lines(tile.b, first_n, frags_n * row.n);
     }
     for (WarpOperand* operand : {&tile.a, &tile.b}) {
-      share(*operand, tile.stages);
+      share(*operand, tile.held && operand == &tile.a ? 1 : tile.stages);
       if (!row.of_group()) hold_fragments(*operand);
     }
     tile.sums = hold(sum, {frags_m, frags_n, row.sum_fragment().elements()});
@@ -514,15 +527,16 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
       shared_.push_back(tile.block_sums);
     }
     const auto copy = [&](const Expr& chunk) {
-      return block({copy_chunk(tile, tile.a, chunk), copy_chunk(tile, tile.b, chunk)});
+      const Stmt of_second = copy_chunk(tile, tile.b, chunk);
+      return tile.held ? of_second : block({copy_chunk(tile, tile.a, chunk), of_second});
     };
-    const auto add = [&](const Expr&, const Expr& slot) {
-      return row.of_group() ? multiply_by_group(tile, slot, slot, 1) : multiply(tile, slot, slot);
+    const auto add = [&](const Expr& chunk, const Expr& slot) {
+      const ChunkPlace a = first_operand(tile, chunk, slot);
+      return row.of_group() ? multiply_by_group(tile, a, slot, 1) : multiply(tile, a, slot);
     };
     return block(
         {clear,
-         pipeline(
-             tile, Expr(tile.chunks), copy, add, begins_early() ? early_copies(tile) : nullptr),
+         pipeline(tile, Expr(tile.chunks), copy, add, first_copies(root, tile, warp, copy)),
          sum.epilogue ? write_through_shared(root, tile) : write_sums(root, tile)});
   });
 }

@@ -25,7 +25,12 @@ std::vector<int64_t> Factors::fetched_box(const Sketch& sketch,
   const StagePlan& sum = sketch.plan(sketch.tables->consumers[fetch.stage][0]);
   const Stage& stage = sketch.dag[sum.stage];
   std::vector<int64_t> spans(stage.axes.size() + stage.reduce_axes.size(), 1);
-  for (const AxisTiles& tiles : sum.tiles) spans[tiles.axis] = inside(tiles, 0);
+  for (const AxisTiles& tiles : sum.tiles) {
+    const int64_t tile = inside(tiles, 0);
+    const bool whole = fetch.is_held() && tiles.axis >= std::ssize(stage.axes);
+    spans[tiles.axis] =
+        whole ? ceil_div(iterator_of(stage, tiles.axis).extent, tile) * tile : tile;
+  }
   ReadBox box(sketch.dag[fetch.stage], moved);
   for (const Access& access : sketch.tables->accesses[sum.stage]) {
     if (access.producer == fetch.stage) box.add(access, spans);

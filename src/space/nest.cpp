@@ -113,7 +113,7 @@ class NestMaker {
     out.depth = level_ends_[plan_index(plan.at)][levels];
     out.scope = plan.memory;
     if (plan.box) {
-      out.extents = plan.structure == &kFetch
+      out.extents = plan.operand
                         ? factors_.fetched_box(sketch_, plan, true)
                         : touched_extents(nest_, plan.stage, out.at, out.depth);
       return;
@@ -158,6 +158,7 @@ class NestMaker {
       int64_t extent = factors_.value(factor.decision, factor.count);
       if (extent == Factor::kRest) extent = ceil_div(length(plan, tiles, out), step);
       if (extent == Factor::kBlockThreads) extent = block_threads(plan);
+      if (extent == Factor::kBlockWarps) extent = block_threads(plan) / kWarpLanes;
       loops[l] = {extent, step, -1, 1};
       step *= extent;
       count += extent > 1;

@@ -25,7 +25,8 @@ inline constexpr DecisionRef kFixed = -1;
 
 /// The iterations of one level's loop over an axis: a decision's value, or a number.
 struct Factor {
-  static constexpr int32_t kRest = 0, kBlockThreads = -1;  // numbers with a meaning (structure.h)
+  /// Numbers with a meaning (structure.h).
+  static constexpr int32_t kRest = 0, kBlockThreads = -1, kBlockWarps = -2;
   DecisionRef decision = kFixed;
   int32_t count = 1;
 };
@@ -65,13 +66,14 @@ struct StagePlan {
   int at_levels = -1;             // number of its levels that are around; < 0: at the root
   DecisionRef location = kFixed;  // decision in place of at_levels, if there is one
   bool box = false;               // computes all that is read there, not just one tile
+  bool operand = false;           // is an operand of a GPU's contraction, in shared memory
   Scope memory = Scope::kLocal;   // memory of the results there; kWorkspace: they are kept
 
   // Fields of a root.
   bool overlaps = false;  // along the vector axis too: no packed operand asks for whole blocks
   DecisionRef parallel_order = kFixed, order = kFixed, streaming = kFixed;
   DecisionRef raster = kFixed;  // rows of blocks that go along the columns together
-  int row_axes = 0;             // kBlockRows: leading axes that number the rows
+  int row_axes = 0;             // kBlockRows, kHeldRows: leading axes that number the rows
 
   // Fields of a stage that accumulates.
   bool window = false;  // no operand is shared by a tile's points: loads need registers too
@@ -88,6 +90,8 @@ struct StagePlan {
 
   /// Whether the stage accumulates the reduction of a cluster's anchor.
   bool accumulates() const { return first > 0 && first == structure->sum.level; }
+  /// Whether the stage is an operand that lies in shared memory whole, before the chunks.
+  bool is_held() const { return operand && at_levels == 0; }
   /// Whether the stage is the tiled root of a cluster whose tiles overlap.
   bool overlapped() const { return structure->overlaps && first == 0; }
   /// Whether other clusters read the stage, too.

@@ -166,6 +166,8 @@ Factor SketchMaker::factor(const StagePlan& plan,
   switch (level.iterations) {
     case Iterations::kRest: return fixed(Factor::kRest);
     case Iterations::kBlockThreads: return fixed(Factor::kBlockThreads);
+    case Iterations::kBlockWarps: return fixed(Factor::kBlockWarps);
+    case Iterations::kLanesOfWarp: return fixed(kWarpLanes);
     case Iterations::kLanes: return fixed(tiles.vector ? plan.lanes : 1);
     case Iterations::kTile: {
       const auto own = [&](const auto& tile) { return tile.first == tiles.axis; };
@@ -291,7 +293,7 @@ void SketchMaker::accumulate_in_root(StagePlan& plan) const {
 void SketchMaker::link_to_roots() {
   for (StagePlan& plan : sketch_.plans) {
     if (!plan.accumulates()) continue;
-    const StagePlan& root = sketch_.plan(plan.root);
+    const StagePlan& root = sketch_.plan(plan.at);
     plan.order = root.order;
     plan.row_axes = root.row_axes;
     if (plan.unroll == kFixed) plan.unroll = root.unroll;

@@ -52,6 +52,8 @@ enum class Iterations : uint8_t {
   kLanes,          // lanes of the vector, for the vector axis
   kTile,           // extent in Stage::unrolled, for the axes that are named there
   kBlockThreads,   // the threads of the block
+  kBlockWarps,     // the warps of the block
+  kLanesOfWarp,    // the lanes of a warp
   kShape,          // the instruction's extent along the axis
   kRows,           // matrix_rows(), for the last axis longer than 1 before the vector axis
   kSteps,          // matrix_steps(), for the last reduce axis longer than 1
@@ -168,6 +170,9 @@ extern const LoopStructure kBox, kFold, kRowPart, kTransform;
 // On GPUs: a contraction, what fetches its operands, a few elements a thread, rows of a block, a
 // tile of Stage::unrolled a thread.
 extern const LoopStructure kBlockTile, kFetch, kThreadElements, kBlockRows, kThreadTransform;
+/// Rows of a contraction's first operand that the warps of a block compute, a warp a row, and keep
+/// in shared memory whole; and the reductions of these rows.
+extern const LoopStructure kHeldRows;
 
 /// The most elements that a thread of kBlockRows keeps in registers, of all tensors whose rows it
 /// keeps.

@@ -212,6 +212,14 @@ constexpr Level kFetchLevels[] = {
     {kFusedSpace, Bind::kSerial},
     {kFusedSpace, Bind::kThreads, kBlockThreads},
     {kFusedSpace, Bind::kVector, kDecided, DecisionKind::kVector, "vector", nullptr, fetch_run}};
+// A warp takes a row at a time. What it reads of the row is in its lanes' registers until the
+// reductions are known.
+constexpr Level kHeldRowLevels[] = {{kFusedRows, Bind::kSerial},
+                                    {kFusedRows, Bind::kThreads, kBlockWarps},
+                                    {kFusedSpace, Bind::kSerial},
+                                    {kFusedSpace, Bind::kThreads, kLanesOfWarp},
+                                    {kFusedReduction, Bind::kSerial},
+                                    {kFusedReduction, Bind::kThreads, kLanesOfWarp}};
 constexpr DecisionKind kPerThread = DecisionKind::kThreads;
 constexpr Level kElementLevels[] = {
     {kFusedSpace, Bind::kBlocks},
@@ -377,6 +385,8 @@ constexpr LoopStructure kThreadTransform = {.name = "thread-transform",
                                             .levels = kThreadTransformLevels};
 constexpr LoopStructure kBlockRows = {
     .name = "rows", .levels = kRowLevels, .sum = {4, 3, Scope::kShared}};
+constexpr LoopStructure kHeldRows = {
+    .name = "held-rows", .levels = kHeldRowLevels, .sum = {4, 2, Scope::kRegister}};
 
 // The chunks of the reduction are copied ahead of the warps that add them up, by instructions on
 // matrices in their lanes' registers.

@@ -11,6 +11,7 @@
 #include "lower/rewrite.h"
 #include "space/gpu/attention_task.h"
 #include "space/gpu/gpu_task.h"
+#include "space/gpu/held_task.h"
 #include "tensor/dag_builder.h"
 #include "tensor/interpreter.h"
 #include "tensor/operator_dags.h"
@@ -24,7 +25,8 @@ namespace {
 void expect_right(const Task& task,
                   const Space& space,
                   int candidates,
-                  const std::function<void(std::vector<Tensor>&)>& set = {}) {
+                  const std::function<void(std::vector<Tensor>&)>& set = {},
+                  double least_tolerance = 0) {
   Rng rng(17);
   std::vector<Tensor> inputs = random_inputs(task.dag, rng);
   if (set) set(inputs);
@@ -47,7 +49,7 @@ void expect_right(const Task& task,
     const Result<Unit> ran = interpret(*program, args);
     ASSERT_TRUE(ran.ok()) << ran.error().message() << "\n" << what << "\n" << print(*program);
     for (size_t o = 0; o < expected.size(); ++o) {
-      const double tolerance = tolerance_of(expected[o].dtype());
+      const double tolerance = std::max(least_tolerance, tolerance_of(expected[o].dtype()));
       for (int64_t e = 0; e < expected[o].num_elements(); ++e) {
         if (std::isnan(expected[o].get(e)) && std::isnan(args[inputs.size() + o].get(e))) continue;
         ASSERT_NEAR(args[inputs.size() + o].get(e),
@@ -169,6 +171,21 @@ TEST(GpuProgram, TakesNeighboursAsVectors) {
   EXPECT_EQ(vectors("relu 6 64 +f16", 8), std::vector{8});
   EXPECT_EQ(vectors("relu 6 64", 1), std::vector<int>());
   EXPECT_EQ(vectors("relu 64 33", 8), std::vector<int>());
+}
+
+// Norms and depthwise convolutions in the kernel of the product that reads them, and norms in that
+// of the product they are added to.
+TEST(GpuProgram, MakesOperandsOfItsOwn) {
+  Rng rng(31);
+  for (const HeldDevice& device : kHeldDevices) {
+    for (int i = 0; i < candidates_each(12); ++i) {
+      for (const HeldKind kind : kHeldKinds) {
+        const Task task = drawn_held(rng, kind, device.arch, device.fewest);
+        SCOPED_TRACE(std::string(device.arch) + "\n" + print(task.dag));
+        expect_right(task, held_space(task, device.structure), 2, {}, kHeldTolerance);
+      }
+    }
+  }
 }
 
 TEST(GpuProgram, AttendsInOneKernel) {

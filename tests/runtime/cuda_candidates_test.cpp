@@ -6,6 +6,7 @@
 #include "fakes/fake_cuda.h"
 #include "space/gpu/attention_task.h"
 #include "space/gpu/gpu_task.h"
+#include "space/gpu/held_task.h"
 
 namespace pruner {
 namespace {
@@ -36,6 +37,21 @@ TEST(FakeCudaWarpCandidates, AttendInOneKernel) {
       const Task task = drawn_attention(rng, device.arch, device.fewest);
       SCOPED_TRACE(print(task.dag));
       expect_candidates_compute(task, warp_space(task, device.structure));
+    }
+    EXPECT_EQ(cuda.end(), "");
+  }
+}
+
+TEST(FakeCudaWarpCandidates, MakeOperandsOfTheirOwn) {
+  Rng rng(31);
+  for (const HeldDevice& device : kHeldDevices) {
+    const FakeCuda cuda(std::string("arch=") + (device.arch + 3));
+    for (int i = 0; i < candidates_each(2); ++i) {
+      for (const HeldKind kind : kHeldKinds) {
+        const Task task = drawn_held(rng, kind, device.arch, device.fewest);
+        SCOPED_TRACE(print(task.dag));
+        expect_candidates_compute(task, held_space(task, device.structure));
+      }
     }
     EXPECT_EQ(cuda.end(), "");
   }

@@ -4,13 +4,15 @@
 // nodes join. All paths out of a group leave from its last node, so a group has one output and the
 // groups have no cycle. If two convolutions meet in an Add, the deeper convolution takes the Add.
 // On CPUs a convolution whose result no L2 holds joins the depthwise convolution that reads the
-// result. A product joins the nodes that turn its columns (a rotary embedding). A group has at
+// result. A product joins the nodes that turn its columns (a rotary embedding). On GPUs a product on
+// matrix instructions joins the norm or the depthwise convolution that makes its data. A group has at
 // most kMostNodes nodes, so every step looks at no more nodes, and the pass is linear.
 #include <algorithm>
 #include <numeric>
 #include <optional>
 #include <span>
 
+#include "graph/held_operand.h"
 #include "graph/ops/window.h"
 #include "graph/passes.h"
 #include "graph/rotation.h"
@@ -51,6 +53,7 @@ class Fuser {
   bool is_large(int n) const;
   void join_depthwise(int anchor);
   void join_rotation(int anchor, const Readers& readers);
+  void join_operand(int anchor);
   bool join_consumer(int n);
 
   const Graph& graph_;
@@ -266,6 +269,25 @@ void Fuser::join_rotation(int anchor, const Readers& readers) {
   join(anchor, last);
 }
 
+// Joins a norm of rows, or a depthwise convolution, with the product on a GPU's matrix instructions
+// that alone reads it: each block computes its rows of the operand in shared memory. A norm also
+// joins the product to whose result it is added.
+void Fuser::join_operand(int anchor) {
+  const OpCall call{graph_, graph_.nodes[anchor]};
+  const bool window = call.node.op == "Conv" && is_depthwise(call) && channels_last(call);
+  if (!window && !normalizes_rows(call)) return;
+  int last = anchor;
+  while (post_dominator(last) != kExit && root(post_dominator(last)) == root(anchor))
+    last = post_dominator(last);
+  const int reader = post_dominator(last);
+  if (reader == kExit || readers_[last].size() != 1) return;
+  const Node& product = graph_.nodes[reader];
+  const ValueId made = graph_.nodes[last].outputs[0];
+  const bool holds = may_hold({graph_, product}, made, options_);
+  const bool adds = !window && this->anchor(reader) >= 0 && may_add(graph_, product, made, options_);
+  if ((holds || adds) && fits_group({{anchor}}, reader)) join(anchor, reader);
+}
+
 // Whether a contraction reads the node as its data, and nothing else does: what is done to the data
 // can then be done tile by tile (DenseNet's batch norm before a convolution).
 bool Fuser::reads_as_data(int contraction, int n) const {
@@ -325,9 +347,10 @@ bool Fuser::join_consumer(int n) {
 
 std::vector<int> Fuser::run() {
   const int n = static_cast<int>(graph_.nodes.size());
-  std::vector<int> anchors;
+  std::vector<int> anchors, sources;
   for (int i = 0; i < n; ++i) {
     if (fusion(i) == Fusion::kReduce || fusion(i) == Fusion::kOutEWiseFusable) anchors.push_back(i);
+    if (is_anchor(i)) sources.push_back(i);
   }
   // The deeper anchor goes first: it takes the Add in which two anchors meet.
   std::stable_sort(
@@ -340,6 +363,8 @@ std::vector<int> Fuser::run() {
       join_rotation(anchor, readers);
     }
   }
+  if (holds_operands(options_) && !graph_.any_extents())
+    for (const int source : sources) join_operand(source);
   // The walk goes from the outputs back: a chain joins the group that its last node has joined.
   for (int i = n; i-- > 0;) join_consumer(i);
   // Groups are numbered by the places of their last nodes, which make the groups' outputs.

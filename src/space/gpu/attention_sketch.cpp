@@ -106,7 +106,7 @@ class AttentionSketchMaker : public SketchMaker {
     plan.at = a_.weighed;
     plan.at_levels = plan.stage == a_.query ? 0 : structure_.fetch.loops_of;
     plan.memory = structure_.fetch.memory;
-    plan.box = true;
+    plan.box = plan.operand = true;
     add_tiles(plan, Axes::kFusedSpace, kFusedSpatial);
     copy_widely(plan);
   }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "space/dag_edit.h"
+#include "space/gpu/mma_contraction.h"
 
 namespace pruner {
 namespace {
@@ -12,8 +13,9 @@ class KernelMaker {
  public:
   KernelMaker(ComputeDag dag,
               const std::vector<std::string>& cross_thread,
+              const Gpu& gpu,
               const LoopStructure& contraction)
-      : dag_(std::move(dag)), cross_thread_(cross_thread), contraction_(contraction) {}
+      : dag_(std::move(dag)), cross_thread_(cross_thread), gpu_(gpu), contraction_(contraction) {}
 
   Kernels make() {
     fetch_operands();
@@ -23,7 +25,11 @@ class KernelMaker {
     kernels.stages.resize(dag_.stages.size());
     for (int s = dag_.size() - 1; s >= 0; --s) {  // consumers first
       const StageId id{s};
-      if (!dag_[id].is_placeholder()) kernels.stages[id] = {structure(id), root(id)};
+      if (dag_[id].is_placeholder()) continue;
+      const StageId reader = dag_[id].is_reduction() ? needed_by(id) : StageId{};
+      kernels.stages[id] = {structure(id), reader.valid() ? root(reader) : root(id), reader};
+      if (reader.valid() && shared(reader) && crosses(id))
+        kernels.stages[reader].structure = &kHeldRows;
     }
     for (KernelStage& stage : kernels.stages) stage.structure = structure_of_root(kernels, stage);
     kernels.rows_agree = rows_agree(kernels);
@@ -42,7 +48,9 @@ class KernelMaker {
     return name.ends_with(kLocal) ? name.substr(0, name.size() - kLocal.size()) : name;
   }
   bool tiled(StageId id) const {
-    return dag_[id].is_reduction() && needs_multi_level_tiling(dag_, id) && !crosses(id);
+    if (!dag_[id].is_reduction() || !needs_multi_level_tiling(dag_, id) || crosses(id)) return false;
+    // Others than those of the instruction make an operand of it.
+    return !contraction_.has_fragments() || find_mma(dag_, id, contraction_.instruction, gpu_);
   }
   bool shared(StageId id) const { return dag_[id].tag == kSharedTag; }
   bool transforms(StageId id) const { return !dag_[id].unrolled.empty(); }
@@ -123,7 +131,8 @@ class KernelMaker {
   void add_results() {
     for (int s = 0; s < dag_.size(); ++s) {
       const StageId id{s};
-      const bool needs = tiled(id) ? !follower(id).valid() : crosses(id) && !row_root(id).valid();
+      const bool rows = crosses(id) && !row_root(id).valid() && !needed_by(id).valid();
+      const bool needs = tiled(id) ? !follower(id).valid() : rows;
       if (!needs) continue;
       const Stage& stage = dag_[id];
       Stage copy = copy_stage(dag_, id, stage.name);
@@ -154,6 +163,48 @@ class KernelMaker {
     }
     return found;
   }
+  // Returns the first operand of a contraction on tensor cores, or the contraction's root, that the
+  // reduction `id` is computed for in the same kernel: all that reads the reduction leads to
+  // elements of this stage. Of a reduction across threads, the elements of a row need it, else one
+  // element of the operand. Invalid: there is none.
+  StageId needed_by(StageId id) const {
+    const Stage& stage = dag_[id];
+    if (!contraction_.has_fragments() || stage.output || tiled(id)) return {};
+    // Lanes of a warp exchange what they have of a row.
+    const bool exchanged = stage.combiner == Combiner::kSum || stage.combiner == Combiner::kMax;
+    if (crosses(id) && (!exchanged || stage.dtype != DType::kFloat32)) return {};
+    StageId found;
+    for (const StageId reader : dag_.consumers(id)) {
+      const StageId needs = crosses(id) && crosses(reader) ? needed_by(reader) : reader;
+      if (!needs.valid() || (found.valid() && found != needs)) return {};
+      found = needs;
+      if (crosses(id) ? !reads_row(reader, id) : !reads_once(reader, id)) return {};
+    }
+    if (!found.valid()) return {};
+    return is_first_factor(found) || (crosses(id) && is_root_of_rows(found, id)) ? found : StageId{};
+  }
+  // Whether a stage follows a contraction of which the rows are those of the reduction.
+  bool is_root_of_rows(StageId id, StageId reduction) const {
+    for (const StageId producer : dag_.producers(id)) {
+      if (!tiled(producer) || follower(producer) != id) continue;
+      const auto mma = find_mma(dag_, producer, contraction_.instruction, gpu_);
+      return mma && mma->m + 1 == row_rank(dag_[reduction]);
+    }
+    return false;
+  }
+  // `reader` reads each element of `producer` about once.
+  bool reads_once(StageId reader, StageId producer) const {
+    const std::vector<Access> accesses = accesses_of(dag_, reader);
+    return std::ranges::count(accesses, producer, &Access::producer) == 1 &&
+           dag_[producer].num_elements() >= dag_[reader].num_elements();
+  }
+  // Whether a stage is the rows that a contraction's instruction multiplies, of 16 bits.
+  bool is_first_factor(StageId id) const {
+    if (!shared(id) || dtype_bytes(dag_[id].dtype) != 2) return false;
+    const StageId contraction = dag_.consumers(id)[0];
+    const auto mma = find_mma(dag_, contraction, contraction_.instruction, gpu_);
+    return mma && mma->a.stage == id && !mma->a.terms_first;
+  }
   // `reader` reads `producer` at its own leading axes.
   bool reads_row(StageId reader, StageId producer) const {
     const size_t rank = static_cast<size_t>(row_rank(dag_[producer]));
@@ -174,7 +225,8 @@ class KernelMaker {
     if (shared(id)) return &kFetch;
     if (transforms(id)) return &kThreadTransform;
     if (tiled(id)) return &contraction_;
-    return crosses(id) ? &kBlockRows : &kThreadElements;
+    if (!crosses(id)) return &kThreadElements;
+    return needed_by(id).valid() ? &kHeldRows : &kBlockRows;
   }
   // Nothing but reductions of one thread an element is computed in its kernel.
   bool simple_root(StageId id) const {
@@ -192,7 +244,7 @@ class KernelMaker {
   }
   // Returns the structure of a root: the stages in its kernel decide it.
   const LoopStructure* structure_of_root(const Kernels& kernels, const KernelStage& stage) const {
-    if (stage.structure != &kThreadElements) return stage.structure;
+    if (stage.structure != &kThreadElements || stage.needed_by.valid()) return stage.structure;
     for (const KernelStage& other : kernels.stages) {
       const bool decides = other.structure->fetches() || other.structure == &kBlockRows;
       if (other.root == stage.root && decides) return other.structure;
@@ -201,13 +253,20 @@ class KernelMaker {
   }
 
   bool rows_agree(const Kernels& kernels) const {
-    std::map<int32_t, int> ranks;  // rank of a root's row reductions
+    std::map<int32_t, int> ranks;  // rank of the row reductions of a root, or of a held operand
     for (size_t i = 0; i < kernels.stages.size(); ++i) {
       const StageId id{static_cast<int32_t>(i)};
       const KernelStage& stage = kernels.stages[id];
-      if (stage.structure != &kBlockRows || stage.root == id) continue;
+      const StageId reader = stage.needed_by.valid() ? stage.needed_by : stage.root;
+      const bool of_rows = stage.structure == &kBlockRows || stage.structure == &kHeldRows;
+      if (stage.needed_by.valid() && stage.structure != kernels.stages[reader].structure &&
+          kernels.stages[reader].structure == &kHeldRows)
+        return false;
+      if (!of_rows || reader == id || !dag_[id].is_reduction()) continue;
       const int rank = row_rank(dag_[id]);
-      if (ranks.emplace(stage.root.value, rank).first->second != rank) return false;
+      // A lane's elements of a held row are of one axis.
+      if (stage.needed_by.valid() && rank + 1 != std::ssize(dag_[reader].axes)) return false;
+      if (ranks.emplace(reader.value, rank).first->second != rank) return false;
     }
     return true;
   }
@@ -215,6 +274,7 @@ class KernelMaker {
   static constexpr std::string_view kLocal = ".local";
   ComputeDag dag_;
   const std::vector<std::string>& cross_thread_;
+  const Gpu& gpu_;
   const LoopStructure& contraction_;
 };
 
@@ -222,8 +282,9 @@ class KernelMaker {
 
 Kernels make_kernels(ComputeDag dag,
                      const std::vector<std::string>& cross_thread,
+                     const Gpu& gpu,
                      const LoopStructure& structure) {
-  return KernelMaker(std::move(dag), cross_thread, structure).make();
+  return KernelMaker(std::move(dag), cross_thread, gpu, structure).make();
 }
 
 int row_rank(const Stage& reduction) {

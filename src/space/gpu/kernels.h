@@ -11,6 +11,9 @@ namespace pruner {
 struct KernelStage {
   const LoopStructure* structure = &kThreadElements;
   StageId root;  // root of the kernel; other stages accumulate or fetch for the root
+  /// Of a reduction in the kernel of a contraction on tensor cores, the stage whose elements need
+  /// it: the first operand in shared memory, which is held, or the root, whose rows need it.
+  StageId needed_by = {};
 };
 
 /// Tag of a stage that the threads of a block fetch into shared memory.
@@ -28,6 +31,7 @@ struct Kernels {
 /// are contractions.
 Kernels make_kernels(ComputeDag dag,
                      const std::vector<std::string>& cross_thread,
+                     const Gpu& gpu,
                      const LoopStructure& structure = kBlockTile);
 
 /// Leading axes that number the rows of a reduction: up to its last axis longer than 1.

@@ -50,8 +50,8 @@ class Limits {
   int64_t shared_bytes(const StagePlan& contraction) const {
     int64_t bytes = 0;
     for (const StagePlan& plan : sketch_.plans) {
-      if (plan.structure != &kFetch || plan.at != contraction.stage) continue;
-      const int64_t buffers = plan.at_levels == 0 ? 1 : factors_.value(contraction.buffers);
+      if (!plan.operand || plan.at != contraction.stage) continue;
+      const int64_t buffers = plan.is_held() ? 1 : factors_.value(contraction.buffers);
       const int64_t own = buffers * fetched_elements(plan) * dtype_bytes(stage(plan).dtype);
       const int64_t unit = contraction.structure->is_of_groups() ? kGroupAlignment : 1;
       bytes += ceil_div(own, unit) * unit;
@@ -71,7 +71,7 @@ class Limits {
     std::string problem = tiles_problem(plan);
     if (!problem.empty()) return problem;
     if (plan.stage == plan.root) return root_problem(plan);
-    if (plan.structure == &kFetch) {
+    if (plan.operand) {
       // Operands of matrix instructions are copied in the longest runs that there are.
       const bool divided = sketch_.plan(plan.at).structure->has_fragments() ||
                            fetched_elements(plan) % vector_of(plan) == 0;

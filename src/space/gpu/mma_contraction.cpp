@@ -72,13 +72,33 @@ std::optional<MmaContraction> find_mma(const ComputeDag& dag,
   return MmaContraction{row, *a, *b, m, n, spatial + k};
 }
 
+// Whether each element of a stage becomes one of the first operand of a contraction by the
+// instruction, which its block can then compute for itself (lower/gpu_held.cpp).
+static bool makes_first_operand(const ComputeDag& dag,
+                                StageId id,
+                                std::span<const int64_t> shape,
+                                const Gpu& gpu) {
+  const int64_t elements = dag[id].num_elements();
+  while (!dag[id].output) {
+    const std::vector<StageId> readers = dag.consumers(id);
+    if (readers.size() != 1 || dag[id].num_elements() > elements) return false;
+    if (dag[readers[0]].is_reduction()) {
+      const auto mma = find_mma(dag, readers[0], shape, gpu);
+      return mma && mma->a.stage == id && !mma->a.terms_first && dtype_bytes(dag[id].dtype) == 2;
+    }
+    id = readers[0];
+  }
+  return false;
+}
+
 bool contracts_by_mma(const ComputeDag& dag, std::span<const int64_t> shape, const Gpu& gpu) {
   bool some = false;
   for (int s = 0; s < dag.size(); ++s) {
     const StageId id{s};
     if (!dag[id].is_reduction() || !needs_multi_level_tiling(dag, id)) continue;
-    if (!find_mma(dag, id, shape, gpu)) return false;
-    some = true;
+    const bool contracts = find_mma(dag, id, shape, gpu).has_value();
+    if (!contracts && !makes_first_operand(dag, id, shape, gpu)) return false;
+    some = some || contracts;
   }
   return some;
 }

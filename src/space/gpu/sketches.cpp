@@ -25,8 +25,12 @@ class GpuSketchMaker : public SketchMaker {
     plan.stage = id;
     plan.root = kernel.root;
     plan.structure = kernel.structure;
-    if (kernel.structure == &kFetch) {
+    if (dag()[id].tag == kSharedTag) {
       plan_fetch(plan);
+    } else if (kernel.needed_by == kernel.root) {
+      plan_root_sum(plan);
+    } else if (kernel.needed_by.valid()) {
+      plan_held_sum(plan, kernel.needed_by);
     } else if (kernel.structure == &kThreadTransform) {
       plan_transform(plan);
     } else if (kernel.root == id) {
@@ -37,15 +41,43 @@ class GpuSketchMaker : public SketchMaker {
     return plan;
   }
 
-  // The operand of a contraction, in boxes that the threads of its block divide.
+  // The operand of a contraction, in boxes that the threads of its block divide. An operand that
+  // needs reductions is computed before the chunks, and held.
   void plan_fetch(StagePlan& plan) {
     plan.at = dag().consumers(plan.stage)[0];
     const LoopStructure& contraction = *kernels_.stages[plan.at].structure;
-    plan.at_levels = contraction.fetch.loops_of;
+    const auto held_for = [&](const KernelStage& stage) { return stage.needed_by == plan.stage; };
+    const bool held = std::ranges::any_of(kernels_.stages, held_for);
+    plan.at_levels = held ? 0 : contraction.fetch.loops_of;
     plan.memory = contraction.fetch.memory;
-    plan.box = true;
+    plan.box = plan.operand = true;
+    if (plan.structure == &kHeldRows) {
+      add_tiles(plan, Axes::kFusedRows, kFusedRows);
+      plan.row_axes = static_cast<int>(dag()[plan.stage].axes.size()) - 1;
+    }
     add_tiles(plan, Axes::kFusedSpace, kFusedSpatial);
-    if (contraction.has_fragments()) copy_widely(plan);
+    if (plan.structure == &kFetch && contraction.has_fragments()) copy_widely(plan);
+  }
+
+  // A reduction that elements of a held operand need.
+  void plan_held_sum(StagePlan& plan, StageId operand) {
+    plan.first = plan.structure->sum.level;
+    plan.at = operand;
+    plan.at_levels = plan.structure->sum.loops_of;
+    plan.memory = Scope::kRegister;
+    plan.structure == &kHeldRows ? add_tiles(plan, Axes::kFusedReduction, kFusedReduce)
+                                 : add_reduce_tiles(plan);
+  }
+
+  // A reduction of the rows of a contraction's block, which the root reads in shared memory.
+  void plan_root_sum(StagePlan& plan) {
+    plan.at = plan.root;
+    plan.at_levels = 1;
+    plan.memory = Scope::kShared;
+    plan.box = true;
+    plan.row_axes = row_rank(dag()[plan.stage]);
+    add_tiles(plan, Axes::kFusedRows, kFusedRows);
+    add_tiles(plan, Axes::kFusedReduction, kFusedReduce);
   }
 
   // A tile a thread, or what it reads, in the thread's registers.
@@ -105,7 +137,13 @@ class GpuSketchMaker : public SketchMaker {
     accumulate_in_root(plan);
     if (plan.structure == &kBlockRows) return add_tiles(plan, Axes::kFusedReduction, kFusedReduce);
     add_reduce_tiles(plan);
-    if (plan.structure->fetches()) add_reduction_decisions(plan);
+    if (!plan.structure->fetches()) return;
+    add_reduction_decisions(plan);
+    // Sums that go through shared memory would lie over what the root needs of its rows.
+    const auto for_root = [&](const KernelStage& stage) { return stage.needed_by == plan.root; };
+    if (plan.epilogue == kFixed || std::ranges::none_of(kernels_.stages, for_root)) return;
+    sketch_.decisions.pop_back();
+    plan.epilogue = kFixed;
   }
 
   const Kernels& kernels_;
@@ -130,7 +168,7 @@ std::vector<Sketch> gpu_sketches(const ComputeDag& dag,
       crossing.push_back(reductions[i]);
     }
     if (!crossing.empty()) name += ")";
-    const Kernels kernels = make_kernels(dag, crossing, structure);
+    const Kernels kernels = make_kernels(dag, crossing, task.target.gpu, structure);
     if (!kernels.rows_agree) continue;
     // Without a contraction in tiles it is another structure's sketch.
     const auto tiled = [&](const KernelStage& stage) { return stage.structure == &structure; };

@@ -1,0 +1,62 @@
+#include "graph/held_operand.h"
+
+#include <algorithm>
+
+#include "graph/ops/window.h"
+
+namespace pruner {
+
+bool holds_operands(const PassOptions& options) {
+  return options.target.is_gpu() && options.narrow_type().has_value();
+}
+
+std::optional<HeldOperand> product_of(const OpCall& call) {
+  if (call.node.op != "MatMul" && call.node.op != "Conv") return std::nullopt;
+  const std::vector<int64_t>&data = call.shape(0), &result = call.output().shape;
+  if (data.empty() || result.empty() || call.sums() || !call.input(1).constant)
+    return std::nullopt;
+  const int64_t terms = data.back(), columns = result.back();
+  if (terms % 2 != 0 || element_count(call.shape(1)) != terms * columns) return std::nullopt;
+  const bool matmul = call.node.op == "MatMul";
+  if (matmul && call.integer("transA", 0) != 0) return std::nullopt;
+  if (!matmul && (!channels_last(call) || call.integer("group", 1) != 1)) return std::nullopt;
+  if (!std::equal(data.begin(), data.end() - 1, result.begin(), result.end() - 1))
+    return std::nullopt;
+  return HeldOperand{element_count(data) / terms, columns, terms};
+}
+
+bool normalizes_rows(const OpCall& call) {
+  const std::string& op = call.node.op;
+  if (op != "LayerNormalization" && op != "RMSNormalization") return false;
+  const int64_t axis = call.integer("axis", -1);
+  return axis == -1 || axis == call.rank() - 1;
+}
+
+bool may_hold(const OpCall& product, ValueId data, const PassOptions& options) {
+  const std::optional<HeldOperand> held = product_of(product);
+  return held && product.node.inputs[0] == data && may_hold_operand(*held, options.target.gpu);
+}
+
+bool may_add(const Graph& graph, const Node& add, ValueId normalized, const PassOptions& options) {
+  if (add.op != "Add" || graph[normalized].shape != graph[add.outputs[0]].shape) return false;
+  const auto made_by = [&](ValueId id) -> const Node* {
+    const auto maker = std::ranges::find_if(
+        graph.nodes, [&](const Node& node) { return node.outputs[0] == id; });
+    return maker == graph.nodes.end() ? nullptr : &*maker;
+  };
+  ValueId other = add.inputs[add.inputs[0] == normalized ? 1 : 0];
+  if (other == normalized) return false;
+  const Node* maker = made_by(other);
+  if (maker != nullptr && maker->op == "Add") {
+    const bool first = graph[maker->inputs[0]].constant.has_value();
+    if (!first && !graph[maker->inputs[1]].constant) return false;
+    maker = made_by(maker->inputs[first ? 1 : 0]);
+  }
+  if (maker == nullptr) return false;
+  const std::optional<HeldOperand> product = product_of({graph, *maker});
+  // Each block reduces whole rows of what is added.
+  return product && may_hold_operand({product->rows, product->columns, product->columns},
+                                     options.target.gpu);
+}
+
+}  // namespace pruner

@@ -1,0 +1,98 @@
+// Drawn products on tensor cores whose kernels make their first operand themselves, or normalize
+// what they add, for the tests of held operands.
+#pragma once
+
+#include <set>
+
+#include "space/gpu/warp_space.h"
+#include "support/rng.h"
+#include "tensor/dag_builder.h"
+#include "tensor/operator_dags.h"
+
+namespace pruner {
+
+/// The product of normalized rows, of a depthwise convolution, or the sum of a product and
+/// normalized rows.
+enum class HeldKind : uint8_t { kLayerNorm, kRmsNorm, kDepthwise, kAddedNorm };
+inline constexpr HeldKind kHeldKinds[] = {
+    HeldKind::kLayerNorm, HeldKind::kRmsNorm, HeldKind::kDepthwise, HeldKind::kAddedNorm};
+
+/// Draws the extents, odd ones among them, the 16-bit type, a bias and the type of the result.
+inline Task drawn_held(Rng& rng, HeldKind kind, const char* arch = "sm_80", int64_t fewest = 8) {
+  const auto either = [&] { return rng.below(2) == 0; };
+  const DType dtype = either() ? DType::kFloat16 : DType::kBFloat16;
+  const int64_t rows = fewest + rng.below(60), columns = 8 * (1 + rng.below(12));
+  const auto terms_of = [&](int64_t chunks) { return 16 * chunks - 2 * rng.below(2); };
+  const int64_t terms = terms_of(3 + rng.below(9));
+  DagBuilder b;
+  const auto constant = [&](const char* name, std::vector<int64_t> shape, DType type) {
+    return b.placeholder(name, std::move(shape), type, true);
+  };
+  const auto norm = [&](StageId data, int64_t width, bool rms) {
+    const StageId scale = constant("scale", {width}, DType::kFloat32);
+    if (rms) return add_rms_norm(b, data, 2, scale, 1e-5);
+    return add_layernorm(b, data, 2, scale, constant("shift", {width}, DType::kFloat32), 1e-5);
+  };
+  StageId out;
+  if (kind == HeldKind::kDepthwise) {
+    const int64_t size = 2 + fewest / 3 + rng.below(6), channels = terms_of(1 + rng.below(5));
+    Window window;
+    window.stride = {1 + rng.below(2), 1 + rng.below(2)};
+    window.pad_before = window.pad_after = {rng.below(2), rng.below(2)};
+    const int64_t kernel = 2 + rng.below(2);
+    const StageId data =
+        b.placeholder("data", {1 + rng.below(2), size + 3, size + 4, channels}, DType::kFloat32);
+    const StageId taps = constant("taps", {kernel, kernel, channels, 1}, DType::kFloat32);
+    StageId made = add_depthwise_conv(b, data, taps, window);
+    if (either()) made = add_activation(b, made, *find_activation("relu"));
+    made = add_cast(b, made, dtype);
+    out = add_conv(b,
+                   made,
+                   constant("weight", {1, 1, channels, columns}, dtype),
+                   {.window = {}, .products = DType::kFloat32});
+  } else {
+    const bool adds = kind == HeldKind::kAddedNorm;
+    const int64_t width = adds ? std::max<int64_t>(40, columns) : columns;
+    const std::vector<int64_t> shape = {1, rows, terms};
+    StageId data = b.placeholder("data", shape, adds ? dtype : DType::kFloat32);
+    if (!adds) data = add_cast(b, norm(data, terms, kind == HeldKind::kRmsNorm), dtype);
+    const StageId weight = constant("weight", {terms, width}, dtype);
+    out = add_matmul(b, data, weight, false, false, DType::kFloat32);
+    if (either()) out = add_add(b, out, constant("bias", {width}, DType::kFloat32));
+    if (adds) {
+      const StageId added = b.placeholder("added", {1, rows, width}, DType::kFloat32);
+      out = add_add(b, out, norm(added, width, either()));
+    }
+  }
+  if (either()) out = add_cast(b, out, dtype);
+  return make_task(
+      b.finish({{out}}), *parse_target(std::string("cuda --arch=") + arch, 0), "held operand");
+}
+
+/// How far results may be apart, beside their size: where a sum in another order is rounded to the
+/// other neighbour of 16 bits, one of the products is off by a unit of these.
+inline constexpr double kHeldTolerance = 0.02;
+
+/// The part of a task's space that has one kernel of the structure.
+inline Space held_space(const Task& task, const std::string& structure) {
+  Space space = make_space(task);
+  const auto is_other = [&](SketchId id) {
+    const Sketch& sketch = space[id];
+    std::set<StageId> roots;
+    for (const StagePlan& plan : sketch.plans) roots.insert(plan.root);
+    return roots.size() > 1 || sketch.name.find(structure) == std::string::npos;
+  };
+  std::erase_if(space.drawn, is_other);
+  EXPECT_FALSE(space.drawn.empty()) << structure << " of\n" << print(task.dag);
+  return space;
+}
+
+/// The structures that hold operands, each on a device that has it.
+struct HeldDevice {
+  const char *arch, *structure;
+  int64_t fewest;  // rows that it takes
+};
+inline constexpr HeldDevice kHeldDevices[] = {{"sm_80", "m16n8k16-tile", 8},
+                                              {"sm_90", "m64n8k16-tile", 32}};
+
+}  // namespace pruner
