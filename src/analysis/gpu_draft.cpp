@@ -95,6 +95,7 @@ class KernelAnalyzer {
     for (const StatementLoop& loop : program_.loops_of(s))
       vthreads_ *= loop.role == LoopRole::kVThread ? static_cast<double>(loop.extent) : 1;
     if (folds_row(s, stored)) add_fold(s);
+    if (s.batches > 0) add_batches(s);
     if (s.unit.mma != nullptr) {
       add_mma(s.unit, iterations);
     } else {
@@ -124,6 +125,13 @@ class KernelAnalyzer {
     folding_cycles_ += exchanges * kGpuModel.exchange_cycles +
                        (k_.threads > gpu_.warp_size ? kGpuModel.barrier_cycles : 0);
     if (s.work <= kMostHeldElements) accumulators_ = std::max(accumulators_, double{s.work});
+  }
+
+  // The warps of a contraction load rows, a batch at a time, and their lanes exchange what they
+  // have of each. The first reduction of rows waits for their loads.
+  void add_batches(const Statement& s) {
+    const double wait = folding_cycles_ == 0 ? kGpuModel.copy_cycles : 0;
+    folding_cycles_ += s.batches * (wait + std::log2(gpu_.warp_size) * kGpuModel.exchange_cycles);
   }
 
   // Returns a thread's accesses in a kernel of matrix instructions. A fetch copies as many bytes at
@@ -362,7 +370,8 @@ class KernelAnalyzer {
     const double waits = copies_ahead_ ? 1 : chunks_;
     const double own = std::max(busy, steps_cycles_);
     const double barriers = chunks_ + (unit_.epilogue_bytes > 0 ? 2 : 0);
-    const double chain = waits * m.copy_cycles + own + barriers * m.barrier_cycles;
+    const double chain =
+        waits * m.copy_cycles + folding_cycles_ + own + barriers * m.barrier_cycles;
     const double copies = ahead > 0 ? (chunks_ + ahead) * m.copy_cycles / ahead : 0;
     return std::max({blocks * busy, chain, copies});
   }

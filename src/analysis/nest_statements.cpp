@@ -194,6 +194,7 @@ class Maker {
       gpu_ = gpu_ || is_binding(loop.role);
     }
     made.gpu = gpu_;
+    if (!init && s.is_reduction()) made.batches = batches(p);
     made.loops = static_cast<int>(places_.size());
     if (!init) made.counts = counts(p);
     if (!init) made.unit = unit_use(p, made);
@@ -204,6 +205,20 @@ class Maker {
     set_access(p, own_dims());
     made.accesses = static_cast<int>(out_.accesses.size()) - made.first_access;
     out_.statements.push_back(made);
+  }
+
+  // Returns the batches of rows that a warp loads, and then reduces by stage `p`, one after
+  // another.
+  float batches(int p) const {
+    if (nest(p).structure != &kHeldRows) return 0;
+    const NestStage& rows =
+        nest(p).loops[0].axis == kFusedReduce ? nest(tables_.plan_of[nest(p).at]) : nest(p);
+    float lines = 1;
+    for (const NestLoop& loop : rows.loops)
+      if (loop.axis == kFusedRows && loop.kind == LoopKind::kSerial)
+        lines *= static_cast<float>(loop.extent);
+    const auto all = static_cast<int64_t>(lines);
+    return lines / static_cast<float>(rows_at_once(all, stage(p).reduce_size()));
   }
 
   // The loops of an instruction are loops as any others: what it adds to, and along the sum.

@@ -104,6 +104,9 @@ struct Statement {
   bool gpu = false;      // some thread has been bound here or before
   float iterations = 1;  // iterations of all loops (reference.md, O)
   float work = 1;  // iterations of one thread and its virtual threads (reference.md, symbols: W)
+  /// Batches of rows that a warp reduces one after another, of a reduction in the kernel of a
+  /// contraction (kHeldRows); 0: it is none.
+  float batches = 0;
   int64_t unroll_steps = 0;            // auto_unroll_max_step in force; 0: none
   OperationCounts counts;              // operations of one evaluation of the stored value
   UnitUse unit;                        // unit that a contraction's update uses

@@ -13,8 +13,7 @@ bool holds_operands(const PassOptions& options) {
 std::optional<HeldOperand> product_of(const OpCall& call) {
   if (call.node.op != "MatMul" && call.node.op != "Conv") return std::nullopt;
   const std::vector<int64_t>&data = call.shape(0), &result = call.output().shape;
-  if (data.empty() || result.empty() || call.sums() || !call.input(1).constant)
-    return std::nullopt;
+  if (data.empty() || result.empty() || call.sums() || !call.input(1).constant) return std::nullopt;
   const int64_t terms = data.back(), columns = result.back();
   if (terms % 2 != 0 || element_count(call.shape(1)) != terms * columns) return std::nullopt;
   const bool matmul = call.node.op == "MatMul";
@@ -40,8 +39,8 @@ bool may_hold(const OpCall& product, ValueId data, const PassOptions& options) {
 bool may_add(const Graph& graph, const Node& add, ValueId normalized, const PassOptions& options) {
   if (add.op != "Add" || graph[normalized].shape != graph[add.outputs[0]].shape) return false;
   const auto made_by = [&](ValueId id) -> const Node* {
-    const auto maker = std::ranges::find_if(
-        graph.nodes, [&](const Node& node) { return node.outputs[0] == id; });
+    const auto maker =
+        std::ranges::find_if(graph.nodes, [&](const Node& node) { return node.outputs[0] == id; });
     return maker == graph.nodes.end() ? nullptr : &*maker;
   };
   ValueId other = add.inputs[add.inputs[0] == normalized ? 1 : 0];
@@ -55,8 +54,8 @@ bool may_add(const Graph& graph, const Node& add, ValueId normalized, const Pass
   if (maker == nullptr) return false;
   const std::optional<HeldOperand> product = product_of({graph, *maker});
   // Each block reduces whole rows of what is added.
-  return product && may_hold_operand({product->rows, product->columns, product->columns},
-                                     options.target.gpu);
+  return product &&
+         may_hold_operand({product->rows, product->columns, product->columns}, options.target.gpu);
 }
 
 }  // namespace pruner

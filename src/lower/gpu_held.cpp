@@ -31,12 +31,15 @@ Stmt GpuLowering::first_copies(const NestStage& root,
                                const Expr& warp,
                                const std::function<Stmt(const Expr&)>& copy) {
   const bool reduces = attached_to(root.stage).size() > 1;
-  if (!tile.held && !reduces) return begins_early() ? early_copies(tile) : nullptr;
-  std::vector<Stmt> parts = {begins_early() ? early_copies(tile) : copies_ahead(tile, copy)};
+  const Stmt clear = clear_sums(tile);
+  const Stmt copies = begins_early() ? early_copies(tile) : copies_ahead(tile, copy);
+  if (!tile.held && !reduces) return block({clear, copies});
+  std::vector<Stmt> parts = {copies};
   if (reduces) parts.push_back(reduce_rows(root, tile, warp));
   if (tile.held)
     parts.push_back(tile.a.fetch.structure == &kHeldRows ? hold_rows(tile, warp)
                                                          : hold_elements(tile));
+  parts.push_back(clear);  // the sums' registers are free for rows before
   return block(std::move(parts));
 }
 
@@ -45,24 +48,67 @@ GpuLowering::Values GpuLowering::held_start(const WarpTile& tile) const {
   return simple(region_start(nest_, tile.a.fetch.stage, box.reader, box.values));
 }
 
-Stmt GpuLowering::rows_of_warps(int64_t lines,
-                                const WarpTile& tile,
-                                const Expr& warp,
-                                const std::function<Stmt(const Expr& line)>& row) {
-  const int64_t warps = place_.threads / kWarpLanes;
+Stmt GpuLowering::reduce_lines(int64_t lines,
+                               const std::vector<const NestStage*>& reductions,
+                               const NestStage* root,
+                               const WarpTile& tile,
+                               const Expr& warp,
+                               const std::function<Values(const Expr& line)>& place,
+                               const std::function<Stmt(const ReducedRow&)>& finish) {
+  const int64_t warps = place_.threads / kWarpLanes, rounds = ceil_div(lines, warps);
   const Place of_block = place_;
   place_.lane = tile.lane;
   place_.lanes = kWarpLanes;
-  Stmt result = repeated(ceil_div(lines, warps), LoopKind::kSerial, [&](const Expr& round) {
-    const Expr line = simple(round * Expr(warps) + warp);
-    return guarded(line < Expr(lines), row(line));
-  });
+  const int64_t count = dag_[reductions[0]->stage].reduce_size();
+  const int64_t together = rows_at_once(rounds, count);
+  const auto batch = [&](const Expr& number) {
+    std::vector<ReducedRow> rows;
+    for (int64_t i = 0; i < together; ++i) {
+      ReducedRow row{simple((number * Expr(together) + Expr(i)) * Expr(warps) + warp), {}, {}, {}};
+      // A line past the block's last is not stored.
+      row.at = place(simple(min(row.line, Expr(lines - 1))));
+      row.held = held_rows(reductions, root);
+      for (const HeldRow& h : row.held.tensors) registers_.push_back(h.registers);
+      for (const NestStage* reduction : reductions)
+        row.sums.push_back(hold(*reduction, {1}, ".sum"));
+      rows.push_back(std::move(row));
+    }
+    std::vector<Stmt> body;
+    for (const ReducedRow& row : rows)
+      if (!row.held.tensors.empty()) body.push_back(load_rows(row.held, count, row.at));
+    for (size_t r = 0; r < reductions.size(); ++r) {
+      for (const ReducedRow& row : rows) {
+        read_sums(reductions, row, r);
+        body.push_back(row_reduction(*reductions[r], row.at, row.held, row.sums[r]));
+        read_memory(row.held);
+      }
+    }
+    for (const ReducedRow& row : rows) {
+      read_sums(reductions, row, reductions.size());
+      body.push_back(guarded(row.line < Expr(lines), finish(row)));
+      read_memory(row.held);
+    }
+    return block(std::move(body));
+  };
+  Stmt result = repeated(rounds / together, LoopKind::kSerial, batch);
   place_ = of_block;
   return result;
 }
 
+// Reads of the first `count` reductions become reads of a row's sums.
+void GpuLowering::read_sums(const std::vector<const NestStage*>& reductions,
+                            const ReducedRow& row,
+                            size_t count) {
+  for (size_t r = 0; r < count; ++r)
+    state(reductions[r]->stage) = {row.sums[r], [](const Values&) { return Values{Expr(0)}; }};
+}
+
+void GpuLowering::read_memory(const HeldRows& held) {
+  for (const HeldRow& h : held.tensors) state(h.tensor) = {h.memory, {}};
+}
+
 Stmt GpuLowering::reduce_rows(const NestStage& root, const WarpTile& tile, const Expr& warp) {
-  const size_t m = static_cast<size_t>(tile.contraction.m);
+  const auto m = static_cast<size_t>(tile.contraction.m);
   const int64_t lines = root.block_extent(tile.contraction.m);
   std::vector<const NestStage*> reductions = attached_to(root.stage);
   std::erase(reductions, &tile.sum);
@@ -71,24 +117,18 @@ Stmt GpuLowering::reduce_rows(const NestStage& root, const WarpTile& tile, const
     results.push_back(add_buffer(*reduction, {lines}, Scope::kShared));
     shared_.push_back(results.back());
   }
-  const Stmt result = rows_of_warps(lines, tile, warp, [&](const Expr& line) {
-    const HeldRows held = held_rows(reductions, nullptr);
-    for (const HeldRow& h : held.tensors) registers_.push_back(h.registers);
+  const auto place = [&](const Expr& line) {
     Values at = place_.block;
     at[m] = simple(min(at[m] + line, Expr(dag_[root.stage].axes[m].extent - 1)));
-    std::vector<Stmt> body;
-    if (!held.tensors.empty())
-      body.push_back(load_rows(held, dag_[reductions[0]->stage].reduce_size(), at));
+    return at;
+  };
+  const auto finish = [&](const ReducedRow& row) {
     std::vector<Stmt> stores;
-    for (size_t i = 0; i < reductions.size(); ++i) {
-      const TensorId sum = hold(*reductions[i], {1}, ".sum");
-      body.push_back(row_reduction(*reductions[i], at, held, sum));
-      stores.push_back(make_stmt(Store{results[i], {line}, load_of(sum, {Expr(0)})}));
-    }
-    body.push_back(make_stmt(If{tile.lane < Expr(1), block(std::move(stores))}));
-    for (const HeldRow& h : held.tensors) state(h.tensor) = {h.memory, {}};
-    return block(std::move(body));
-  });
+    for (size_t i = 0; i < reductions.size(); ++i)
+      stores.push_back(make_stmt(Store{results[i], {row.line}, load_of(row.sums[i], {Expr(0)})}));
+    return make_stmt(If{tile.lane < Expr(1), block(std::move(stores))});
+  };
+  Stmt result = reduce_lines(lines, reductions, nullptr, tile, warp, place, finish);
   const Expr first = place_.block[m];
   for (size_t i = 0; i < reductions.size(); ++i) {
     state(reductions[i]->stage) = {
@@ -104,28 +144,26 @@ Stmt GpuLowering::hold_rows(const WarpTile& tile, const Expr& warp) {
   const size_t along = s.axes.size() - 1;
   const int64_t count = s.axes[along].extent;
   const Values start = held_start(tile);
-  return rows_of_warps(operand.lines(), tile, warp, [&](const Expr& line) {
-    const HeldRows held = held_rows(attached_to(id), &operand.fetch);
-    for (const HeldRow& h : held.tensors) registers_.push_back(h.registers);
+  const auto place = [&](const Expr& line) {
     Values at = start;
-    at[along - 1] = simple(min(start[along - 1] + line, Expr(s.axes[along - 1].extent - 1)));
-    std::vector<Stmt> body;
-    if (!held.tensors.empty()) body.push_back(load_rows(held, count, at));
-    for (const NestStage* reduction : attached_to(id))
-      body.push_back(row_reduction(*reduction, at, held, hold(*reduction, {1}, ".sum")));
+    at[along - 1] = simple(min(at[along - 1] + line, Expr(s.axes[along - 1].extent - 1)));
+    return at;
+  };
+  const auto finish = [&](const ReducedRow& row) {
     const auto store = [&](const Expr& first, const Expr& lane, const Expr& value) {
-      Values to = shared_place(operand, Expr(0), line, first);
+      Values to = shared_place(operand, Expr(0), row.line, first);
       to.back() = simple(to.back() + lane);
       return make_stmt(Store{operand.shared, to, value});
     };
-    body.push_back(each_run(held, count, [&](const Expr& first, const Expr& place) {
-      return vector(held.lanes, [&](const Expr& lane) {
-        read_held(held, simple(place + lane));
-        Values point = at;
-        point[along] = simple(first + lane);
-        return store(first, lane, body_at(id, point));
-      });
-    }));
+    std::vector<Stmt> body = {
+        each_run(row.held, count, [&](const Expr& first, const Expr& held_at) {
+          return vector(row.held.lanes, [&](const Expr& lane) {
+            read_held(row.held, simple(held_at + lane));
+            Values point = row.at;
+            point[along] = simple(first + lane);
+            return store(first, lane, body_at(id, point));
+          });
+        })};
     // The last chunk may reach beyond the terms.
     const int64_t beyond = operand.width() - count;
     if (beyond > 0) {
@@ -134,9 +172,9 @@ Stmt GpuLowering::hold_rows(const WarpTile& tile, const Expr& warp) {
         return guarded(term < Expr(operand.width()), store(term, Expr(0), float_imm(0, s.dtype)));
       }));
     }
-    for (const HeldRow& h : held.tensors) state(h.tensor) = {h.memory, {}};
     return block(std::move(body));
-  });
+  };
+  return reduce_lines(operand.lines(), attached_to(id), &operand.fetch, tile, warp, place, finish);
 }
 
 Stmt GpuLowering::fold_neighbours(const NestStage& reduction,
@@ -175,12 +213,12 @@ Stmt GpuLowering::fold_neighbours(const NestStage& reduction,
     body.push_back(combined);
     return block(std::move(body));
   });
-  return block({each_lane([&](const Expr&) { return combiner_identity(s.combiner, s.dtype); }),
-                add});
+  return block(
+      {each_lane([&](const Expr&) { return combiner_identity(s.combiner, s.dtype); }), add});
 }
 
-// Replaces the loads that a condition guards, the same for all lanes, by loads of registers, so that
-// neighbours are loaded at once.
+// Replaces the loads that a condition guards, the same for all lanes, by loads of registers, so
+// that neighbours are loaded at once.
 Expr GpuLowering::take_guarded_loads(const Expr& term, const Expr& lane, GuardedLoads& loads) {
   const Var* var = as<Var>(lane);
   if (var == nullptr) return term;
@@ -213,8 +251,8 @@ Stmt GpuLowering::load_neighbours(const GuardedLoad& guarded, int64_t lanes) {
       return make_stmt(Store{guarded.taken, {lane}, own});
     });
   };
-  return block({each_lane(guarded.otherwise),
-                make_stmt(If{guarded.condition, each_lane(guarded.value)})});
+  return block(
+      {each_lane(guarded.otherwise), make_stmt(If{guarded.condition, each_lane(guarded.value)})});
 }
 
 Stmt GpuLowering::hold_elements(const WarpTile& tile) {

@@ -163,7 +163,7 @@ class GpuLowering : private ProgramParts {
     WarpOperand a, b;
     Expr lane;
     int64_t steps, chunks, stages;
-    bool held = false;  // the first operand is computed once, before the chunks
+    bool held = false;                    // the first operand is computed once, before the chunks
     TensorId sums = {}, block_sums = {};  // in registers; in shared memory, if sums go through it
     /// Chunks of which products may go on while the next chunk is copied to where they were.
     int64_t multiplied() const { return contraction.instruction->of_group() ? 1 : 0; }
@@ -254,42 +254,6 @@ class GpuLowering : private ProgramParts {
   Stmt unrolled(int64_t extent, const std::function<Stmt(const Expr&)>& body);
   /// A vector of so many lanes; without a loop where it is one.
   Stmt vector(int lanes, const std::function<Stmt(const Expr&)>& body);
-
-  // ---- gpu_held.cpp: an operand that is computed once, and lies whole in shared memory
-
-  /// The copies that a tile begins with, and the first operand if it is held. Null: those of
-  /// pipeline().
-  Stmt first_copies(const NestStage& root,
-                    const WarpTile& tile,
-                    const Expr& warp,
-                    const std::function<Stmt(const Expr&)>& copy);
-  Stmt hold_rows(const WarpTile& tile, const Expr& warp);
-  Stmt hold_elements(const WarpTile& tile);
-  /// The warps reduce the rows of the block that the root needs reductions of.
-  Stmt reduce_rows(const NestStage& root, const WarpTile& tile, const Expr& warp);
-  /// A warp does `row` for each of so many lines of the block.
-  Stmt rows_of_warps(int64_t lines,
-                     const WarpTile& tile,
-                     const Expr& warp,
-                     const std::function<Stmt(const Expr& line)>& row);
-  /// Returns where the rows of a block begin in the held operand.
-  Values held_start(const WarpTile& tile) const;
-  /// A load for each lane of a vector under one condition, and the registers it goes to.
-  struct GuardedLoad {
-    Expr condition, value, otherwise;
-    VarId lane;
-    TensorId taken;
-  };
-  using GuardedLoads = std::vector<GuardedLoad>;
-  Expr take_guarded_loads(const Expr& term, const Expr& lane, GuardedLoads& loads);
-  Stmt load_neighbours(const GuardedLoad& guarded, int64_t lanes);
-  /// Folds the terms of a reduction for `lanes` neighbours along the operand's last axis, from
-  /// `point` on, into `sums`.
-  Stmt fold_neighbours(const NestStage& reduction,
-                       const WarpOperand& operand,
-                       const Values& point,
-                       int64_t lanes,
-                       TensorId sums);
 
   // ---- gpu_groups.cpp: groups of warps multiply what lies in shared memory
 
@@ -384,6 +348,57 @@ class GpuLowering : private ProgramParts {
   bool folds_by_lanes(const Stage& reduction) const;
   Stmt fold_lanes(const NestStage& stage, TensorId sum);
   Stmt fold_shared(const NestStage& stage, TensorId sum);
+
+  // ---- gpu_held.cpp: an operand that is computed once, and lies whole in shared memory
+
+  /// What a tile does before its first chunk: its first copies, the first operand if it is held,
+  /// the reductions that the root needs, and sums of zero.
+  Stmt first_copies(const NestStage& root,
+                    const WarpTile& tile,
+                    const Expr& warp,
+                    const std::function<Stmt(const Expr&)>& copy);
+  Stmt hold_elements(const WarpTile& tile);
+  /// The warps reduce the rows of the block that the root needs reductions of.
+  Stmt reduce_rows(const NestStage& root, const WarpTile& tile, const Expr& warp);
+  Stmt hold_rows(const WarpTile& tile, const Expr& warp);
+  /// A row that a warp reduces, which is a line of the block; `sums` has one element a reduction.
+  struct ReducedRow {
+    Expr line;
+    Values at;  // place in the tensors
+    HeldRows held;
+    std::vector<TensorId> sums;
+  };
+  /// The warps reduce so many lines of the block, rows_at_once() of a warp at a time. `place` says
+  /// where a line lies, `finish` makes what is done with its reductions; `root` may be null.
+  Stmt reduce_lines(int64_t lines,
+                    const std::vector<const NestStage*>& reductions,
+                    const NestStage* root,
+                    const WarpTile& tile,
+                    const Expr& warp,
+                    const std::function<Values(const Expr& line)>& place,
+                    const std::function<Stmt(const ReducedRow&)>& finish);
+  void read_sums(const std::vector<const NestStage*>& reductions,
+                 const ReducedRow& row,
+                 size_t count);
+  void read_memory(const HeldRows& held);
+  /// Returns where the rows of a block begin in the held operand.
+  Values held_start(const WarpTile& tile) const;
+  /// A load for each lane of a vector under one condition, and the registers it goes to.
+  struct GuardedLoad {
+    Expr condition, value, otherwise;
+    VarId lane;
+    TensorId taken;
+  };
+  using GuardedLoads = std::vector<GuardedLoad>;
+  Expr take_guarded_loads(const Expr& term, const Expr& lane, GuardedLoads& loads);
+  Stmt load_neighbours(const GuardedLoad& guarded, int64_t lanes);
+  /// Folds the terms of a reduction for `lanes` neighbours along the operand's last axis, from
+  /// `point` on, into `sums`.
+  Stmt fold_neighbours(const NestStage& reduction,
+                       const WarpOperand& operand,
+                       const Values& point,
+                       int64_t lanes,
+                       TensorId sums);
 
   // ---- gpu_transform.cpp: a thread computes a tile of Stage::unrolled, what it reads in registers
 

@@ -152,11 +152,10 @@ GpuLowering::CopiedBox GpuLowering::chunk_box(const WarpTile& tile,
           iterator_of(dag_[tile.sum.stage], tile.contraction.k).extent};
 }
 
-Stmt GpuLowering::each_copied_run(
-    const WarpOperand& operand,
-    int64_t together,
-    const std::function<Stmt(const Expr& line, const Expr& at)>& body,
-    LoopKind kind) {
+Stmt GpuLowering::each_copied_run(const WarpOperand& operand,
+                                  int64_t together,
+                                  const std::function<Stmt(const Expr& line, const Expr& at)>& body,
+                                  LoopKind kind) {
   const int64_t runs = operand.width() / together, all = operand.lines() * runs;
   const auto run = [&](const Expr& round) {
     const Expr number = round * Expr(place_.threads) + place_.thread_index;
@@ -479,7 +478,9 @@ Stmt GpuLowering::of_warps(const std::function<Stmt(const Expr&, const Expr&)>& 
 
 Stmt GpuLowering::warp_tile(const NestStage& root) {
   const std::vector<const NestStage*> attached = attached_to(root.stage);
-  const auto contracts = [&](const NestStage* s) { return nest_.tables->mmas[s->stage].has_value(); };
+  const auto contracts = [&](const NestStage* s) {
+    return nest_.tables->mmas[s->stage].has_value();
+  };
   const NestStage& sum = **std::ranges::find_if(attached, contracts);
   const std::optional<MmaContraction>& c = nest_.tables->mmas[sum.stage];
   CHECK(c.has_value()) << "a sketch of warps without a contraction for them";
@@ -516,7 +517,6 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
       if (!row.of_group()) hold_fragments(*operand);
     }
     tile.sums = hold(sum, {frags_m, frags_n, row.sum_fragment().elements()});
-    const Stmt clear = clear_sums(tile);
     if (sum.epilogue) {
       tile.block_sums =
           add_buffer(sum,
@@ -535,8 +535,7 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
       return row.of_group() ? multiply_by_group(tile, a, slot, 1) : multiply(tile, a, slot);
     };
     return block(
-        {clear,
-         pipeline(tile, Expr(tile.chunks), copy, add, first_copies(root, tile, warp, copy)),
+        {pipeline(tile, Expr(tile.chunks), copy, add, first_copies(root, tile, warp, copy)),
          sum.epilogue ? write_through_shared(root, tile) : write_sums(root, tile)});
   });
 }

@@ -479,6 +479,15 @@ static constexpr StructureRule kRules[] = {
     {&kGroupTile32, has_mma<kM64N8K32>}};
 const std::span<const StructureRule> kStructureRules = kRules;
 
+int64_t rows_at_once(int64_t rows, int64_t elements) {
+  constexpr int64_t kMostRows = 4, kMostOfLane = 96;
+  int64_t together = std::min(kMostRows, rows);
+  while (together > 1 &&
+         (rows % together != 0 || together * ceil_div(elements, kWarpLanes) > kMostOfLane))
+    --together;
+  return together;
+}
+
 std::string print(const LoopStructure& structure) {
   std::string text;
   for (const Level& level : structure.levels) {

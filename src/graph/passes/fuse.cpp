@@ -4,9 +4,9 @@
 // nodes join. All paths out of a group leave from its last node, so a group has one output and the
 // groups have no cycle. If two convolutions meet in an Add, the deeper convolution takes the Add.
 // On CPUs a convolution whose result no L2 holds joins the depthwise convolution that reads the
-// result. A product joins the nodes that turn its columns (a rotary embedding). On GPUs a product on
-// matrix instructions joins the norm or the depthwise convolution that makes its data. A group has at
-// most kMostNodes nodes, so every step looks at no more nodes, and the pass is linear.
+// result. A product joins the nodes that turn its columns (a rotary embedding). On GPUs a product
+// on matrix instructions joins the norm or the depthwise convolution that makes its data. A group
+// has at most kMostNodes nodes, so every step looks at no more nodes, and the pass is linear.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -284,7 +284,8 @@ void Fuser::join_operand(int anchor) {
   const Node& product = graph_.nodes[reader];
   const ValueId made = graph_.nodes[last].outputs[0];
   const bool holds = may_hold({graph_, product}, made, options_);
-  const bool adds = !window && this->anchor(reader) >= 0 && may_add(graph_, product, made, options_);
+  const bool adds =
+      !window && this->anchor(reader) >= 0 && may_add(graph_, product, made, options_);
   if ((holds || adds) && fits_group({{anchor}}, reader)) join(anchor, reader);
 }
 

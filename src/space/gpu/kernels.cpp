@@ -48,7 +48,8 @@ class KernelMaker {
     return name.ends_with(kLocal) ? name.substr(0, name.size() - kLocal.size()) : name;
   }
   bool tiled(StageId id) const {
-    if (!dag_[id].is_reduction() || !needs_multi_level_tiling(dag_, id) || crosses(id)) return false;
+    if (!dag_[id].is_reduction() || !needs_multi_level_tiling(dag_, id) || crosses(id))
+      return false;
     // Others than those of the instruction make an operand of it.
     return !contraction_.has_fragments() || find_mma(dag_, id, contraction_.instruction, gpu_);
   }
@@ -181,7 +182,8 @@ class KernelMaker {
       if (crosses(id) ? !reads_row(reader, id) : !reads_once(reader, id)) return {};
     }
     if (!found.valid()) return {};
-    return is_first_factor(found) || (crosses(id) && is_root_of_rows(found, id)) ? found : StageId{};
+    return is_first_factor(found) || (crosses(id) && is_root_of_rows(found, id)) ? found
+                                                                                 : StageId{};
   }
   // Whether a stage follows a contraction of which the rows are those of the reduction.
   bool is_root_of_rows(StageId id, StageId reduction) const {
