@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/ops/window.h"
+#include "target/attention_units.h"
 
 namespace pruner {
 
@@ -34,6 +35,21 @@ bool normalizes_rows(const OpCall& call) {
 bool may_hold(const OpCall& product, ValueId data, const PassOptions& options) {
   const std::optional<HeldOperand> held = product_of(product);
   return held && product.node.inputs[0] == data && may_hold_operand(*held, options.target.gpu);
+}
+
+bool may_rotate(const OpCall& attention, const PassOptions& options) {
+  if (attention.node.op != "FusedAttention") return false;
+  const std::vector<int64_t> first = attention.integers("positions_first");
+  const auto positions = [&](size_t i) {
+    return attention.shape(i)[i < first.size() && first[i] != 0 ? 1 : 2];
+  };
+  const RotatedHeads heads{.heads = attention.shape(0)[0] * attention.integer("heads", 1),
+                           .queries = positions(0),
+                           .keys = positions(1),
+                           .width = attention.shape(0).back()};
+  const AttentionHead head{heads.queries, heads.keys, heads.width, attention.shape(2).back()};
+  return has_attention_units(head, options.target.gpu) &&
+         may_rotate_heads(heads, options.target.gpu);
 }
 
 bool may_add(const Graph& graph, const Node& add, ValueId normalized, const PassOptions& options) {

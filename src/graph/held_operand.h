@@ -24,6 +24,10 @@ bool normalizes_rows(const OpCall& call);
 /// Whether the node's one kernel may make its data `data`, which another node would else make.
 bool may_hold(const OpCall& product, ValueId data, const PassOptions& options);
 
+/// Whether the kernel of a FusedAttention may make its queries, or its keys, from others element by
+/// element, as rotary embeddings do.
+bool may_rotate(const OpCall& attention, const PassOptions& options);
+
 /// Whether the kernel of a product may normalize the rows of `normalized` that the Add `add` adds to
 /// the product's result, or to the sum of the result and a constant.
 bool may_add(const Graph& graph, const Node& add, ValueId normalized, const PassOptions& options);

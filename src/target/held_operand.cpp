@@ -21,4 +21,13 @@ bool may_hold_operand(const HeldOperand& product, const Gpu& gpu) {
   return bytes <= gpu.launch_s * gpu.dram_bandwidth * kL2Rate;
 }
 
+bool may_rotate_heads(const RotatedHeads& heads, const Gpu& gpu) {
+  constexpr double kInstructions = 10;  // of an element: loads, its partner's place, two products
+  constexpr int64_t kBlockQueries = 64;
+  const int64_t blocks = heads.heads * ceil_div(heads.queries, kBlockQueries);
+  const double elements = static_cast<double>(blocks * heads.keys * heads.width);
+  const double rate = gpu.clock_hz * gpu.fp32_lanes_per_sm * static_cast<double>(gpu.sms);
+  return kInstructions * elements <= gpu.launch_s * rate;
+}
+
 }  // namespace pruner

@@ -17,4 +17,13 @@ struct HeldOperand {
 /// more than one kernel would has to take less time than the launch that is saved.
 bool may_hold_operand(const HeldOperand& product, const Gpu& gpu);
 
+/// Rotations of queries and keys by the kernel of the attention that reads them.
+struct RotatedHeads {
+  int64_t heads, queries, keys, width;
+};
+
+/// Whether it takes less time than a launch that each block of queries rotates all of its keys
+/// again.
+bool may_rotate_heads(const RotatedHeads& heads, const Gpu& gpu);
+
 }  // namespace pruner

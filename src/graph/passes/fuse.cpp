@@ -54,6 +54,7 @@ class Fuser {
   void join_depthwise(int anchor);
   void join_rotation(int anchor, const Readers& readers);
   void join_operand(int anchor);
+  void join_heads(int maker);
   bool join_consumer(int n);
 
   const Graph& graph_;
@@ -289,6 +290,20 @@ void Fuser::join_operand(int anchor) {
   if ((holds || adds) && fits_group({{anchor}}, reader)) join(anchor, reader);
 }
 
+// Joins element-wise and injective nodes that make the queries or the keys of an attention, and
+// that it alone reads, with it (rotary embeddings).
+void Fuser::join_heads(int maker) {
+  if (anchor(maker) >= 0 || widest(maker) > Fusion::kInjective) return;
+  if (readers_[maker].size() != 1 || post_dominator(maker) != readers_[maker][0]) return;
+  const int reader = readers_[maker][0];
+  const Node& attention = graph_.nodes[reader];
+  const ValueId made = graph_.nodes[maker].outputs[0];
+  const bool is_head = attention.inputs[0] == made || attention.inputs[1] == made;
+  if (attention.op == "FusedAttention" && is_head && attention.inputs[2] != made &&
+      may_rotate({graph_, attention}, options_) && fits_group({{maker}}, reader))
+    join(maker, reader);
+}
+
 // Whether a contraction reads the node as its data, and nothing else does: what is done to the data
 // can then be done tile by tile (DenseNet's batch norm before a convolution).
 bool Fuser::reads_as_data(int contraction, int n) const {
@@ -368,6 +383,8 @@ std::vector<int> Fuser::run() {
     for (const int source : sources) join_operand(source);
   // The walk goes from the outputs back: a chain joins the group that its last node has joined.
   for (int i = n; i-- > 0;) join_consumer(i);
+  if (holds_operands(options_) && !graph_.any_extents())
+    for (int i = 0; i < n; ++i) join_heads(i);
   // Groups are numbered by the places of their last nodes, which make the groups' outputs.
   std::vector<int> last(static_cast<size_t>(n), -1), group(static_cast<size_t>(n), -1);
   for (int i = 0; i < n; ++i) last[root(i)] = i;

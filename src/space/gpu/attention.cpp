@@ -1,6 +1,7 @@
 #include "space/gpu/attention.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "space/dag_edit.h"
@@ -27,12 +28,31 @@ bool mentions(const Load& read, int iterator) {
                              [&](const Expr& index) { return reads(index, VarId{iterator}); });
 }
 
-// Returns the read of a 16-bit placeholder that a factor is cast from; null if it is none.
+// Returns the read of 16 bits that a factor is cast from; null if it is none.
 const Load* narrow_read(const ComputeDag& dag, const Expr& factor) {
   const Load* read = as<Load>(factor);
-  const bool narrow =
-      read != nullptr && is_narrow_float(factor->dtype) && dag[read->tensor].is_placeholder();
+  const bool narrow = read != nullptr && is_narrow_float(factor->dtype) &&
+                      !dag[read->tensor].is_reduction() && !dag[read->tensor].output;
   return narrow ? read : nullptr;
+}
+
+// Whether all stages but `own` make operands, element by element, of which `readers` are made: a
+// rotary embedding of queries and keys. A kernel computes them where it copies the operands.
+bool make_operands(const ComputeDag& dag,
+                   const std::set<StageId>& own,
+                   const std::set<StageId>& readers) {
+  std::set<StageId> makers = readers;
+  for (int s = dag.size() - 1; s >= 0; --s) {
+    const StageId id{s};
+    if (dag[id].is_placeholder() || own.contains(id)) continue;
+    const std::vector<StageId> of = dag.consumers(id);
+    const auto makes = [&](StageId reader) { return makers.contains(reader); };
+    if (dag[id].is_reduction() || dag[id].output || !dag[id].unrolled.empty() ||
+        !std::ranges::all_of(of, makes) || !fits_readers(dag, id))
+      return false;
+    makers.insert(id);
+  }
+  return true;
 }
 
 // Returns the contraction whose elements the scores are made of, one by one.
@@ -141,9 +161,7 @@ std::optional<Attention> attention_of(const ComputeDag& dag,
                                    softmax->sum,
                                    softmax->weighed,
                                    a.root};
-    for (int other = 0; other < dag.size(); ++other)
-      if (!dag[StageId{other}].is_placeholder() && !own.contains(StageId{other}))
-        return std::nullopt;
+    if (!make_operands(dag, own, {a.products, softmax->weighed})) return std::nullopt;
     if (!reads_own_rows(dag, softmax->weighed, softmax->exps) || !take_operands(dag, a))
       return std::nullopt;
     a.instruction = instruction_of(dag, a, gpu, shape);
@@ -188,6 +206,33 @@ StageId copy_factor(
   return reader;
 }
 
+std::array<StageId*, 10> stages_of(AttentionKernel& a) {
+  return {&a.query,
+          &a.key,
+          &a.value,
+          &a.products,
+          &a.scores,
+          &a.largest,
+          &a.exps,
+          &a.sum,
+          &a.weighed,
+          &a.root};
+}
+
+bool is_stage_of(AttentionKernel& a, StageId id) {
+  return std::ranges::any_of(stages_of(a), [&](const StageId* stage) { return *stage == id; });
+}
+
+// Counts the kernel's stages anew when stage `gone` is.
+void renumber(AttentionKernel& a, int gone) {
+  std::vector<StageId*> all;
+  for (StageId* stage : stages_of(a)) all.push_back(stage);
+  for (MmaContraction* c : {&a.of_keys, &a.of_values})
+    all.insert(all.end(), {&c->a.stage, &c->b.stage});
+  for (StageId* stage : all)
+    if (stage->value > gone) --stage->value;
+}
+
 }  // namespace
 
 bool has_attention_kernel(const ComputeDag& dag, const Gpu& gpu, std::span<const int64_t> shape) {
@@ -229,6 +274,13 @@ AttentionKernel make_attention_kernel(ComputeDag& dag,
                        {a.instruction, {query, false}, {key, false}, a.rows, last, rank},
                        {}};
   made.of_values = {a.instruction, {made.exps, false}, {made.value, true}, a.rows, last, rank};
+  for (int s = dag.size() - 1; s >= 0; --s) {
+    const Stage& stage = dag[StageId{s}];
+    const bool is_own = is_stage_of(made, StageId{s});
+    if (stage.is_placeholder() || is_own) continue;
+    inline_stage(dag, StageId{s});
+    renumber(made, s);
+  }
   return made;
 }
 

@@ -8,7 +8,8 @@
 
 namespace pruner {
 
-/// Draws the extents, the layouts of operands, heads that share keys, masks and biases. Operands
+/// Draws the extents, the layouts of operands, what queries and keys are made of, heads that share
+/// keys, masks and biases. Operands
 /// may have more heads than are read, as slices of one projection have. Each has at least
 /// `fewest` queries.
 inline Task drawn_attention(Rng& rng, const char* arch = "sm_80", int64_t fewest = 8) {
@@ -32,7 +33,19 @@ inline Task drawn_attention(Rng& rng, const char* arch = "sm_80", int64_t fewest
         p.first_heads[i] + (i == 0 ? p.heads : p.heads / p.sharing) + rng.below(2);
     std::vector<int64_t> shape = {batch, heads, positions, elements};
     if (p.positions_first[i]) std::swap(shape[1], shape[2]);
-    return b.placeholder(name, shape, dtype);
+    const StageId data = b.placeholder(name, shape, dtype);
+    if (i == 2 || either()) return data;
+    // As a rotary embedding: sums of elements and others of the same position, with tables.
+    const StageId table = b.placeholder("table", {elements}, DType::kFloat32, true);
+    const auto body = [&](std::span<const Expr> axes) {
+      std::vector<Expr> at(axes.begin(), axes.end()), other = at;
+      other.back() = floor_mod(axes.back() + Expr(elements / 2), Expr(elements));
+      const auto wide = [&](std::vector<Expr> place) {
+        return cast(DType::kFloat32, b.at(data, std::move(place)));
+      };
+      return cast(dtype, wide(at) * b.at(table, {axes.back()}) - wide(other));
+    };
+    return b.compute("T_rotated", shape, body, "injective");
   };
   AttentionInputs in;
   in.query = operand(0, "query", queries, width);
