@@ -53,6 +53,12 @@ double attention_registers(const LoopNest& nest, const NestStage& weighed) {
   return kGpuModel.attention_registers + sums * (weighed.chunk_loops > 0 ? 1.5 : 1) + scores * 1.5;
 }
 
+// Whether an operand is computed before the chunks.
+bool is_held(const LoopNest& nest, const NestStage& operand) {
+  return std::ranges::any_of(nest.stages,
+                             [&](const NestStage& s) { return s.at == operand.stage; });
+}
+
 // Returns the registers of a warp's tile: sums, the operands' fragments of one step, and addresses
 // of a thread's copies. If a chunk has more steps, the next step's fragments count, too. If there
 // is only one chunk, neither the next step nor the addresses take registers.
@@ -61,12 +67,14 @@ double warp_registers(const LoopNest& nest, const NestStage& sum, const MmaContr
   const auto own = [&](int axis) { return sum.extents[static_cast<size_t>(axis)]; };
   const bool group = c.instruction->of_group();  // whose operands lie in shared memory
   const double fragments = group ? 0 : static_cast<double>(operand_registers(own(c.m), own(c.n)));
-  const double beside =
-      (group ? kGpuModel.group_tile_registers : kGpuModel.warp_registers) + product(sum.extents);
+  double sums = 0;
+  for (const NestStage& other : nest.stages)
+    if (other.at == sum.at && nest.tables->mmas[other.stage]) sums += product(other.extents);
+  const double beside = (group ? kGpuModel.group_tile_registers : kGpuModel.warp_registers) + sums;
   if (sum.chunk_loops == 0) return beside + fragments;
   double copies = 0;
   for (const NestStage& operand : nest.stages)
-    copies += operand.at == sum.stage ? copy_registers(operand) : 0;
+    copies += operand.at == sum.stage && !is_held(nest, operand) ? copy_registers(operand) : 0;
   return beside + fragments * (sum.chunk_extent(c.k) > c.instruction->k ? 2 : 1) + copies;
 }
 

@@ -7,6 +7,7 @@
 
 #include "graph/ops/op.h"
 #include "graph/passes.h"
+#include "graph/rotation.h"
 #include "target/held_operand.h"
 
 namespace pruner {
@@ -23,6 +24,11 @@ bool normalizes_rows(const OpCall& call);
 
 /// Whether the node's one kernel may make its data `data`, which another node would else make.
 bool may_hold(const OpCall& product, ValueId data, const PassOptions& options);
+
+/// Returns the product of the same data that gates the result of the product `node`: the one reader
+/// of the result multiplies it by an element-wise function of the other product alone (SwiGLU).
+/// Null: there is none.
+const Node* gate_of(const Graph& graph, const Readers& readers, const Node& node);
 
 /// Whether the kernel of a FusedAttention may make its queries, or its keys, from others element by
 /// element, as rotary embeddings do.

@@ -45,15 +45,19 @@ Stmt GpuLowering::begin_products(
     const Expr& slot,
     const std::function<ElementPlace(const Expr& i, const Expr& step)>& first_factor) {
   const MmaInstruction& row = *tile.contraction.instruction;
+  const auto product = [&](const WarpTile& of, const Expr& i, const Expr& step) {
+    return make_stmt(GroupMma{&row,
+                              {of.sums, {i, Expr(0), Expr(0)}},
+                              first_factor(i, step),
+                              matrix_place(of.b, slot, Expr(0), step * Expr(row.k)),
+                              static_cast<int>(of.b.fragments * row.n),
+                              of.a.terms_first,
+                              of.b.terms_first});
+  };
   const Stmt products = unrolled(tile.steps, [&](const Expr& step) {
     return unrolled(tile.a.fragments, [&](const Expr& i) {
-      return make_stmt(GroupMma{&row,
-                                {tile.sums, {i, Expr(0), Expr(0)}},
-                                first_factor(i, step),
-                                matrix_place(tile.b, slot, Expr(0), step * Expr(row.k)),
-                                static_cast<int>(tile.b.fragments * row.n),
-                                tile.a.terms_first,
-                                tile.b.terms_first});
+      const Stmt first = product(tile, i, step);
+      return tile.second ? block({first, product(*tile.second, i, step)}) : first;
     });
   });
   return block({make_stmt(GroupFence{}), products, make_stmt(GroupCommit{})});

@@ -30,7 +30,7 @@ Stmt GpuLowering::first_copies(const NestStage& root,
                                const WarpTile& tile,
                                const Expr& warp,
                                const std::function<Stmt(const Expr&)>& copy) {
-  const bool reduces = attached_to(root.stage).size() > 1;
+  const bool reduces = !reductions_of(root).empty();
   const Stmt clear = clear_sums(tile);
   const Stmt copies = begins_early() ? early_copies(tile) : copies_ahead(tile, copy);
   if (!tile.held && !reduces) return block({clear, copies});
@@ -41,6 +41,14 @@ Stmt GpuLowering::first_copies(const NestStage& root,
                                                          : hold_elements(tile));
   parts.push_back(clear);  // the sums' registers are free for rows before
   return block(std::move(parts));
+}
+
+// Returns what is attached to the root beside its contractions.
+std::vector<const NestStage*> GpuLowering::reductions_of(const NestStage& root) const {
+  std::vector<const NestStage*> found = attached_to(root.stage);
+  std::erase_if(found,
+                [&](const NestStage* s) { return nest_.tables->mmas[s->stage].has_value(); });
+  return found;
 }
 
 GpuLowering::Values GpuLowering::held_start(const WarpTile& tile) const {
@@ -110,8 +118,7 @@ void GpuLowering::read_memory(const HeldRows& held) {
 Stmt GpuLowering::reduce_rows(const NestStage& root, const WarpTile& tile, const Expr& warp) {
   const auto m = static_cast<size_t>(tile.contraction.m);
   const int64_t lines = root.block_extent(tile.contraction.m);
-  std::vector<const NestStage*> reductions = attached_to(root.stage);
-  std::erase(reductions, &tile.sum);
+  const std::vector<const NestStage*> reductions = reductions_of(root);
   std::vector<TensorId> results;
   for (const NestStage* reduction : reductions) {
     results.push_back(add_buffer(*reduction, {lines}, Scope::kShared));

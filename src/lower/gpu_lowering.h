@@ -164,6 +164,7 @@ class GpuLowering : private ProgramParts {
     Expr lane;
     int64_t steps, chunks, stages;
     bool held = false;                    // the first operand is computed once, before the chunks
+    const WarpTile* second = nullptr;     // another product of the first operand, if there is one
     TensorId sums = {}, block_sums = {};  // in registers; in shared memory, if sums go through it
     /// Chunks of which products may go on while the next chunk is copied to where they were.
     int64_t multiplied() const { return contraction.instruction->of_group() ? 1 : 0; }
@@ -171,6 +172,13 @@ class GpuLowering : private ProgramParts {
     int64_t ahead() const { return stages - 1 - multiplied(); }
   };
   Stmt warp_tile(const NestStage& root);
+  /// Returns the tile of one contraction of a block, without its buffers.
+  WarpTile tile_of(const NestStage& root,
+                   const NestStage& sum,
+                   const Expr& warp,
+                   const Expr& lane) const;
+  void hold_operand(WarpOperand& operand, const WarpTile& tile, int64_t stages);
+  Stmt one_tile(const NestStage& root, WarpTile& tile, const Expr& warp);
   /// `work` gets the numbers of the warp and of the lane; registers that it holds stand around it.
   Stmt of_warps(const std::function<Stmt(const Expr&, const Expr&)>& work);
   void share(WarpOperand& operand, int64_t stages);
@@ -358,6 +366,7 @@ class GpuLowering : private ProgramParts {
                     const Expr& warp,
                     const std::function<Stmt(const Expr&)>& copy);
   Stmt hold_elements(const WarpTile& tile);
+  std::vector<const NestStage*> reductions_of(const NestStage& root) const;
   /// The warps reduce the rows of the block that the root needs reductions of.
   Stmt reduce_rows(const NestStage& root, const WarpTile& tile, const Expr& warp);
   Stmt hold_rows(const WarpTile& tile, const Expr& warp);

@@ -270,11 +270,14 @@ Stmt GpuLowering::add_products(const WarpTile& tile,
 
 Stmt GpuLowering::multiply(const WarpTile& tile, const ChunkPlace& a, const Expr& slot_b) {
   return unrolled(tile.steps, [&](const Expr& step) {
-    return block({load_fragments(tile, tile.a, a.slot, simple(a.first_step + step)),
-                  load_fragments(tile, tile.b, slot_b, step),
-                  add_products(tile, [&](const Expr& i) {
-                    return ElementPlace{tile.a.registers, {i, Expr(0)}};
-                  })});
+    std::vector<Stmt> parts = {load_fragments(tile, tile.a, a.slot, simple(a.first_step + step))};
+    for (const WarpTile* of = &tile; of != nullptr; of = of->second) {
+      parts.push_back(load_fragments(*of, of->b, slot_b, step));
+      parts.push_back(add_products(*of, [&](const Expr& i) {
+        return ElementPlace{tile.a.registers, {i, Expr(0)}};
+      }));
+    }
+    return block(std::move(parts));
   });
 }
 
@@ -306,10 +309,11 @@ Stmt GpuLowering::early_copies(const WarpTile& tile) {
   std::vector<Stmt> parts, others;
   for (int64_t chunk = 0; chunk < tile.ahead(); ++chunk) {
     std::vector<Stmt> late;
-    for (const WarpOperand* operand : {&tile.a, &tile.b}) {
-      if (tile.held && operand == &tile.a) continue;
-      (is_constant(*operand) ? parts : late).push_back(copy_chunk(tile, *operand, Expr(chunk)));
-    }
+    const auto add = [&](const WarpTile& of, const WarpOperand& operand) {
+      (is_constant(operand) ? parts : late).push_back(copy_chunk(of, operand, Expr(chunk)));
+    };
+    if (!tile.held) add(tile, tile.a);
+    for (const WarpTile* of = &tile; of != nullptr; of = of->second) add(*of, of->b);
     others.push_back(committed(block(std::move(late))));
   }
   parts.push_back(make_stmt(GridWait{}));
@@ -336,8 +340,9 @@ Stmt GpuLowering::pipeline(const WarpTile& tile,
   const bool groups = tile.contraction.instruction->of_group();
   if (groups) body.insert(body.begin(), make_stmt(SharedFence{}));
   if (groups && tile.contraction.instruction->a == DType::kFloat32) {
-    for (const WarpOperand* operand : {&tile.a, &tile.b})
-      body.insert(body.begin(), round_copied(*operand, chunk_box(tile, *operand, var(chunk))));
+    body.insert(body.begin(), round_copied(tile.a, chunk_box(tile, tile.a, var(chunk))));
+    for (const WarpTile* of = &tile; of != nullptr; of = of->second)
+      body.insert(body.begin(), round_copied(of->b, chunk_box(*of, of->b, var(chunk))));
   }
   if (async) body.insert(body.begin(), make_stmt(Wait{static_cast<int>(ahead) - 1}));
   parts.push_back(make_stmt(For{chunk, chunks, LoopKind::kSerial, 1, block(std::move(body))}));
@@ -347,11 +352,15 @@ Stmt GpuLowering::pipeline(const WarpTile& tile,
 
 Stmt GpuLowering::clear_sums(const WarpTile& tile) {
   const MmaInstruction& row = *tile.contraction.instruction;
-  return each_sum(tile, [&](const Expr& i, const Expr& j) {
-    return unrolled(row.sum_fragment().elements(), [&](const Expr& v) {
-      return make_stmt(Store{tile.sums, {i, j, v}, combiner_identity(Combiner::kSum, row.sum)});
-    });
-  });
+  std::vector<Stmt> parts;
+  for (const WarpTile* of = &tile; of != nullptr; of = of->second) {
+    parts.push_back(each_sum(*of, [&](const Expr& i, const Expr& j) {
+      return unrolled(row.sum_fragment().elements(), [&](const Expr& v) {
+        return make_stmt(Store{of->sums, {i, j, v}, combiner_identity(Combiner::kSum, row.sum)});
+      });
+    }));
+  }
+  return block(std::move(parts));
 }
 
 GpuLowering::Values GpuLowering::place_of_sum(
@@ -381,7 +390,8 @@ Stmt GpuLowering::write_sums(const NestStage& root,
       return if_inside(
           within, vector(lanes, [&](const Expr& lane) {
             const Expr v = simple(first + lane);
-            state(tile.sum.stage) = {tile.sums, [=](const Values&) { return Values{i, j, v}; }};
+            for (const WarpTile* of = &tile; of != nullptr; of = of->second)
+              state(of->sum.stage) = {of->sums, [=](const Values&) { return Values{i, j, v}; }};
             if (at_sum) at_sum(i, v);
             const Values at = point(v);
             return make_stmt(Store{state(root.stage).buffer, at, body_at(root.stage, at)});
@@ -476,14 +486,11 @@ Stmt GpuLowering::of_warps(const std::function<Stmt(const Expr&, const Expr&)>& 
   return make_stmt(Let{warp, floor_div(place_.thread_index, Expr(kWarpLanes)), std::move(body)});
 }
 
-Stmt GpuLowering::warp_tile(const NestStage& root) {
-  const std::vector<const NestStage*> attached = attached_to(root.stage);
-  const auto contracts = [&](const NestStage* s) {
-    return nest_.tables->mmas[s->stage].has_value();
-  };
-  const NestStage& sum = **std::ranges::find_if(attached, contracts);
+GpuLowering::WarpTile GpuLowering::tile_of(const NestStage& root,
+                                           const NestStage& sum,
+                                           const Expr& warp,
+                                           const Expr& lane) const {
   const std::optional<MmaContraction>& c = nest_.tables->mmas[sum.stage];
-  CHECK(c.has_value()) << "a sketch of warps without a contraction for them";
   const MmaInstruction& row = *c->instruction;
   const Fragment f = row.sum_fragment();
   // Threads along an axis are counted by warp, or by group, and, in a warp, by lane.
@@ -493,51 +500,77 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
   };
   const int64_t frags_m = fragments(c->m, f.rows / kRowLanes);
   const int64_t frags_n = fragments(c->n, f.cols / kColumnLanes);
+  const Expr unit = floor_div(warp, Expr(row.warps));
+  const Expr unit_m = simple(floor_div(unit, Expr(units_n)) * Expr(frags_m * row.m));
+  const Expr first_m = simple(unit_m + floor_mod(warp, Expr(row.warps)) * Expr(f.rows));
+  const Expr first_n = simple(floor_mod(unit, Expr(units_n)) * Expr(frags_n * row.n));
+  WarpTile tile{sum,
+                *c,
+                {nest_.of(c->a.stage), row.a_fragment(), c->a.terms_first, first_m, frags_m},
+                {nest_.of(c->b.stage), row.b_fragment(), c->b.terms_first, first_n, frags_n},
+                lane,
+                1,
+                sum.chunks(),
+                sum.buffers};
+  tile.steps = tile.b.terms() / row.k;
+  tile.held = !attached_to(c->a.stage).empty();
+  if (row.of_group()) {
+    lay_in_lines(tile.a, unit_m, frags_m * row.m);
+    lay_in_lines(tile.b, first_n, frags_n * row.n);
+  }
+  return tile;
+}
+
+void GpuLowering::hold_operand(WarpOperand& operand, const WarpTile& tile, int64_t stages) {
+  share(operand, stages);
+  if (!tile.contraction.instruction->of_group()) hold_fragments(operand);
+}
+
+Stmt GpuLowering::warp_tile(const NestStage& root) {
+  std::vector<const NestStage*> sums = attached_to(root.stage);
+  std::erase_if(sums, [&](const NestStage* s) { return !nest_.tables->mmas[s->stage]; });
+  CHECK(!sums.empty()) << "a sketch of warps without a contraction for them";
   return of_warps([&](const Expr& warp, const Expr& lane) {
-    const Expr unit = floor_div(warp, Expr(row.warps));
-    const Expr unit_m = simple(floor_div(unit, Expr(units_n)) * Expr(frags_m * row.m));
-    const Expr first_m = simple(unit_m + floor_mod(warp, Expr(row.warps)) * Expr(f.rows));
-    const Expr first_n = simple(floor_mod(unit, Expr(units_n)) * Expr(frags_n * row.n));
-    WarpTile tile{sum,
-                  *c,
-                  {nest_.of(c->a.stage), row.a_fragment(), c->a.terms_first, first_m, frags_m},
-                  {nest_.of(c->b.stage), row.b_fragment(), c->b.terms_first, first_n, frags_n},
-                  lane,
-                  1,
-                  sum.chunks(),
-                  sum.buffers};
-    tile.steps = tile.b.terms() / row.k;
-    tile.held = !attached_to(c->a.stage).empty();
-    if (row.of_group()) {
-      lay_in_lines(tile.a, unit_m, frags_m * row.m);
-      lay_in_lines(tile.b, first_n, frags_n * row.n);
+    std::vector<WarpTile> tiles;
+    for (const NestStage* sum : sums) tiles.push_back(tile_of(root, *sum, warp, lane));
+    hold_operand(tiles[0].a, tiles[0], tiles[0].held ? 1 : tiles[0].stages);
+    for (WarpTile& tile : tiles) {
+      hold_operand(tile.b, tile, tile.stages);
+      tile.sums = hold(tile.sum,
+                       {tile.a.fragments,
+                        tile.b.fragments,
+                        tile.contraction.instruction->sum_fragment().elements()});
     }
-    for (WarpOperand* operand : {&tile.a, &tile.b}) {
-      share(*operand, tile.held && operand == &tile.a ? 1 : tile.stages);
-      if (!row.of_group()) hold_fragments(*operand);
-    }
-    tile.sums = hold(sum, {frags_m, frags_n, row.sum_fragment().elements()});
-    if (sum.epilogue) {
-      tile.block_sums =
-          add_buffer(sum,
-                     {root.block_extent(c->m), root.block_extent(c->n) + kEpiloguePad},
-                     Scope::kShared,
-                     ".block");
-      program_.buffers[static_cast<size_t>(tile.block_sums.value)].over = true;
-      shared_.push_back(tile.block_sums);
-    }
-    const auto copy = [&](const Expr& chunk) {
-      const Stmt of_second = copy_chunk(tile, tile.b, chunk);
-      return tile.held ? of_second : block({copy_chunk(tile, tile.a, chunk), of_second});
-    };
-    const auto add = [&](const Expr& chunk, const Expr& slot) {
-      const ChunkPlace a = first_operand(tile, chunk, slot);
-      return row.of_group() ? multiply_by_group(tile, a, slot, 1) : multiply(tile, a, slot);
-    };
-    return block(
-        {pipeline(tile, Expr(tile.chunks), copy, add, first_copies(root, tile, warp, copy)),
-         sum.epilogue ? write_through_shared(root, tile) : write_sums(root, tile)});
+    if (tiles.size() > 1) tiles[0].second = &tiles[1];
+    return one_tile(root, tiles[0], warp);
   });
+}
+
+Stmt GpuLowering::one_tile(const NestStage& root, WarpTile& tile, const Expr& warp) {
+  const NestStage& sum = tile.sum;
+  const MmaContraction& c = tile.contraction;
+  if (sum.epilogue) {
+    tile.block_sums = add_buffer(sum,
+                                 {root.block_extent(c.m), root.block_extent(c.n) + kEpiloguePad},
+                                 Scope::kShared,
+                                 ".block");
+    program_.buffers[static_cast<size_t>(tile.block_sums.value)].over = true;
+    shared_.push_back(tile.block_sums);
+  }
+  const auto copy = [&](const Expr& chunk) {
+    std::vector<Stmt> parts;
+    if (!tile.held) parts.push_back(copy_chunk(tile, tile.a, chunk));
+    for (const WarpTile* of = &tile; of != nullptr; of = of->second)
+      parts.push_back(copy_chunk(*of, of->b, chunk));
+    return block(std::move(parts));
+  };
+  const auto add = [&](const Expr& chunk, const Expr& slot) {
+    const ChunkPlace a = first_operand(tile, chunk, slot);
+    return c.instruction->of_group() ? multiply_by_group(tile, a, slot, 1)
+                                     : multiply(tile, a, slot);
+  };
+  return block({pipeline(tile, Expr(tile.chunks), copy, add, first_copies(root, tile, warp, copy)),
+                sum.epilogue ? write_through_shared(root, tile) : write_sums(root, tile)});
 }
 
 }  // namespace pruner

@@ -55,6 +55,7 @@ class Fuser {
   void join_rotation(int anchor, const Readers& readers);
   void join_operand(int anchor);
   void join_heads(int maker);
+  void join_gate(int product, const Readers& readers);
   bool join_consumer(int n);
 
   const Graph& graph_;
@@ -280,14 +281,31 @@ void Fuser::join_operand(int anchor) {
   int last = anchor;
   while (post_dominator(last) != kExit && root(post_dominator(last)) == root(anchor))
     last = post_dominator(last);
-  const int reader = post_dominator(last);
-  if (reader == kExit || readers_[last].size() != 1) return;
-  const Node& product = graph_.nodes[reader];
+  // A product and its gate are one kernel, which both read the norm.
+  const std::vector<int>& readers = readers_[last];
+  if (post_dominator(last) == kExit) return;
   const ValueId made = graph_.nodes[last].outputs[0];
-  const bool holds = may_hold({graph_, product}, made, options_);
-  const bool adds =
-      !window && this->anchor(reader) >= 0 && may_add(graph_, product, made, options_);
-  if ((holds || adds) && fits_group({{anchor}}, reader)) join(anchor, reader);
+  for (const int reader : readers) {
+    const Node& product = graph_.nodes[reader];
+    const bool holds = may_hold({graph_, product}, made, options_);
+    const bool adds = !window && readers.size() == 1 && this->anchor(reader) >= 0 &&
+                      may_add(graph_, product, made, options_);
+    if (root(reader) != root(readers[0]) || (!holds && !adds)) return;
+  }
+  if (fits_group({{anchor}}, readers[0])) join(anchor, readers[0]);
+}
+
+// Joins a product with the product of the same data that gates it.
+void Fuser::join_gate(int product, const Readers& readers) {
+  const Node* gate = gate_of(graph_, readers, graph_.nodes[product]);
+  if (gate == nullptr) return;
+  const auto other = static_cast<int>(gate - graph_.nodes.data());
+  const int reader = post_dominator(product);
+  if (reader == kExit) return;
+  for (const int alone : {product, other}) {
+    if (root(alone) == root(reader)) continue;
+    if (size_[root(alone)] == 1 && fits_group({{alone}}, reader)) join(alone, reader);
+  }
 }
 
 // Joins element-wise and injective nodes that make the queries or the keys of an attention, and
@@ -379,8 +397,11 @@ std::vector<int> Fuser::run() {
       join_rotation(anchor, readers);
     }
   }
-  if (holds_operands(options_) && !graph_.any_extents())
+  if (holds_operands(options_) && !graph_.any_extents()) {
+    const Readers readers = readers_of(graph_);
+    for (const int source : sources) join_gate(source, readers);
     for (const int source : sources) join_operand(source);
+  }
   // The walk goes from the outputs back: a chain joins the group that its last node has joined.
   for (int i = n; i-- > 0;) join_consumer(i);
   if (holds_operands(options_) && !graph_.any_extents())

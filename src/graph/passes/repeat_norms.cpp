@@ -1,9 +1,10 @@
 // A norm that several products on a GPU's matrix instructions read, or sums of their results, is
 // repeated, one for each reader: each kernel then makes its own, and no launch is left for the norm
 // (passes/fuse.cpp). A norm that another node reads, too, stays one.
+#include <map>
+
 #include "graph/held_operand.h"
 #include "graph/rewriter.h"
-#include "graph/rotation.h"
 
 namespace pruner {
 namespace {
@@ -35,11 +36,14 @@ Graph repeat_norms(Graph graph, const PassOptions& options) {
   std::vector<Node> nodes = r.take_nodes();
   for (size_t i = 0; i < nodes.size(); ++i) {
     const std::vector<size_t> own = makers_of_own(old, readers, old.nodes[i], options);
+    std::map<size_t, ValueId> made;  // norm of each reader
     for (const size_t reader : own) {
-      Node repeated = nodes[i];
-      const ValueId made = r.add(std::move(repeated));
+      // A product and its gate are one kernel.
+      const Node* gate = gate_of(old, readers, old.nodes[reader]);
+      const size_t owner = gate == nullptr ? reader : static_cast<size_t>(gate - old.nodes.data());
+      if (!made.contains(owner)) made[owner] = r.add(Node(nodes[i]));
       for (ValueId& input : nodes[reader].inputs)
-        if (input == old.nodes[i].outputs[0]) input = made;
+        if (input == old.nodes[i].outputs[0]) input = made[owner];
     }
     if (own.empty()) r.emit(std::move(nodes[i]));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "space/dag_edit.h"
 #include "space/gpu/mma_contraction.h"
@@ -18,6 +19,7 @@ class KernelMaker {
       : dag_(std::move(dag)), cross_thread_(cross_thread), gpu_(gpu), contraction_(contraction) {}
 
   Kernels make() {
+    find_pairs();
     fetch_operands();
     inline_stages();
     add_results();
@@ -27,12 +29,13 @@ class KernelMaker {
       const StageId id{s};
       if (dag_[id].is_placeholder()) continue;
       const StageId reader = dag_[id].is_reduction() ? needed_by(id) : StageId{};
-      kernels.stages[id] = {structure(id), reader.valid() ? root(reader) : root(id), reader};
+      kernels.stages[id] = {
+          structure(id), reader.valid() ? root(reader) : root(id), reader, first_of_two(id)};
       if (reader.valid() && shared(reader) && crosses(id))
         kernels.stages[reader].structure = &kHeldRows;
     }
     for (KernelStage& stage : kernels.stages) stage.structure = structure_of_root(kernels, stage);
-    kernels.rows_agree = rows_agree(kernels);
+    kernels.agree = rows_agree(kernels) && pairs_agree();
     kernels.dag = std::move(dag_);
     return kernels;
   }
@@ -62,14 +65,79 @@ class KernelMaker {
            dag_[readers[0]].tag != kTileTag;
   }
 
+  // Finds contractions on tensor cores that have one reader and share their first operand: a kernel
+  // computes both (a gated product).
+  void find_pairs() {
+    if (!contraction_.has_fragments()) return;
+    for (StageId second{0}; second.value < dag_.size(); ++second.value) {
+      for (StageId first{0}; first < second; ++first.value) {
+        if (tiled(first) && tiled(second) && is_pair(first, second))
+          pairs_.emplace(dag_[second].name, dag_[first].name);
+      }
+    }
+  }
+  bool is_pair(StageId first, StageId second) const {
+    const std::set<StageId> ends = ends_of(first);
+    if (ends.size() != 1 || ends_of(second) != ends) return false;
+    if (dag_[first].output || dag_[second].output || dag_[first].dtype != dag_[second].dtype)
+      return false;
+    const auto one = find_mma(dag_, first, contraction_.instruction, gpu_),
+               other = find_mma(dag_, second, contraction_.instruction, gpu_);
+    if (!one || !other || one->a.stage != other->a.stage || one->b.stage == other->b.stage)
+      return false;
+    const auto reads = [&](StageId contraction, StageId operand) {
+      std::vector<Expr> indices;
+      visit(dag_[contraction].body, [&](const Expr& e) {
+        const Load* read = as<Load>(e);
+        if (read != nullptr && read->tensor == operand) indices = read->indices;
+      });
+      return indices;
+    };
+    return one->instruction == other->instruction && dag_[first].shape() == dag_[second].shape() &&
+           one->a.terms_first == other->a.terms_first &&
+           one->b.terms_first == other->b.terms_first &&
+           std::ranges::equal(reads(first, one->a.stage),
+                              reads(second, one->a.stage),
+                              [](const Expr& a, const Expr& b) { return structural_equal(a, b); });
+  }
+  // Returns the stages in which what is made of a stage element by element ends.
+  std::set<StageId> ends_of(StageId id) const {
+    std::set<StageId> ends;
+    for (const StageId reader : dag_.consumers(id)) {
+      if (dag_[reader].output || dag_[reader].is_reduction() ||
+          !reads_elementwise(dag_, reader, id)) {
+        ends.insert(reader);
+      } else {
+        ends.merge(ends_of(reader));
+      }
+    }
+    return ends;
+  }
+  // Whether both contractions of each pair have one root.
+  bool pairs_agree() const {
+    return std::ranges::all_of(pairs_, [&](const auto& pair) {
+      const auto second = stage_named(pair.first), first = stage_named(pair.second);
+      return first && second && follower(*first).valid() && follower(*first) == follower(*second);
+    });
+  }
+  StageId first_of_two(StageId id) const {
+    const auto found = pairs_.find(dag_[id].name);
+    return found == pairs_.end() ? StageId{} : *stage_named(found->second);
+  }
+  std::optional<StageId> stage_named(const std::string& name) const {
+    const auto found = std::ranges::find(dag_.stages, name, &Stage::name);
+    if (found == dag_.stages.end()) return std::nullopt;
+    return StageId{static_cast<int32_t>(found - dag_.stages.begin())};
+  }
+
   // The reader that finishes what a reduction leaves, element by element. Of two contractions with
-  // one reader, the first: a kernel computes one.
+  // one reader that are no pair, the first: a kernel computes one.
   StageId follower(StageId id) const {
     const std::vector<StageId> readers = dag_.consumers(id);
     if (readers.size() != 1 || dag_[id].output) return {};
     const StageId reader = readers[0];
     for (const StageId other : dag_.producers(reader)) {
-      if (tiled(id) && other < id && tiled(other)) return {};
+      if (tiled(id) && other < id && tiled(other) && first_of_two(id) != other) return {};
     }
     const bool follows = !dag_[reader].is_reduction() && !shared(reader) && !transforms(reader) &&
                          reads_elementwise(dag_, reader, id);
@@ -83,6 +151,10 @@ class KernelMaker {
       for (const StageId operand : dag_.producers(StageId{s})) {
         if (dag_[operand].axes.empty() || !reads_boxes(StageId{s}, operand)) continue;
         std::string name = dag_[operand].name + ".shared";
+        if (const auto shared = stage_named(name); shared && shares(StageId{s}, *shared)) {
+          redirect_in(StageId{s}, operand, *shared);
+          continue;
+        }
         if (has_stage(name)) name += "." + dag_[StageId{s}].name;  // second contraction's copy
         Stage copy = copy_stage(dag_, operand, name);
         copy.tag = kSharedTag;
@@ -92,8 +164,11 @@ class KernelMaker {
       }
     }
   }
-  bool has_stage(const std::string& name) const {
-    return std::ranges::count(dag_.stages, name, &Stage::name) > 0;
+  bool has_stage(const std::string& name) const { return stage_named(name).has_value(); }
+  // Whether the second contraction of a pair reads the copy of the first.
+  bool shares(StageId contraction, StageId copy) const {
+    const StageId first = first_of_two(contraction);
+    return first.valid() && std::ranges::count(dag_.consumers(copy), first) > 0;
   }
   bool reads_boxes(StageId reader, StageId operand) const {
     for (const Access& access : accesses_of(dag_, reader)) {
@@ -278,6 +353,7 @@ class KernelMaker {
   const std::vector<std::string>& cross_thread_;
   const Gpu& gpu_;
   const LoopStructure& contraction_;
+  std::map<std::string, std::string> pairs_;  // the first contraction of each second one, by name
 };
 
 }  // namespace

@@ -14,6 +14,8 @@ struct KernelStage {
   /// Of a reduction in the kernel of a contraction on tensor cores, the stage whose elements need
   /// it: the first operand in shared memory, which is held, or the root, whose rows need it.
   StageId needed_by = {};
+  /// Of the second of two contractions that share their first operand and their root, the first.
+  StageId first_of_two = {};
 };
 
 /// Tag of a stage that the threads of a block fetch into shared memory.
@@ -23,7 +25,9 @@ inline constexpr const char* kSharedTag = "shared";
 struct Kernels {
   ComputeDag dag;
   IdMap<StageId, KernelStage> stages;  // one per stage; without meaning for placeholders
-  bool rows_agree = true;              // the rows of each kernel are numbered by the same axes
+  /// Whether the rows of each kernel are numbered by the same axes, and the contractions of each
+  /// pair have one root: else the DAG has no such kernels.
+  bool agree = true;
 };
 
 /// One way of computing a DAG: the reductions named in `cross_thread` are each computed by all

@@ -50,7 +50,7 @@ class Limits {
   int64_t shared_bytes(const StagePlan& contraction) const {
     int64_t bytes = 0;
     for (const StagePlan& plan : sketch_.plans) {
-      if (!plan.operand || plan.at != contraction.stage) continue;
+      if (!plan.operand || sketch_.plan(plan.at).root != contraction.root) continue;
       const int64_t buffers = plan.is_held() ? 1 : factors_.value(contraction.buffers);
       const int64_t own = buffers * fetched_elements(plan) * dtype_bytes(stage(plan).dtype);
       const int64_t unit = contraction.structure->is_of_groups() ? kGroupAlignment : 1;
@@ -62,6 +62,14 @@ class Limits {
   int64_t fetched_elements(const StagePlan& fetch) const {
     const std::vector<int64_t> box = factors_.fetched_box(sketch_, fetch);
     return std::accumulate(box.begin(), box.end(), int64_t{1}, std::multiplies<>());
+  }
+
+  /// Returns the number of contractions that warps compute in a root's kernel: 1 or 2.
+  int64_t contractions(const StagePlan& root) const {
+    if (!root.structure->has_fragments() || sketch_.tables->attention) return 1;
+    return std::ranges::count_if(sketch_.plans, [&](const StagePlan& plan) {
+      return plan.root == root.stage && sketch_.tables->mmas[plan.stage].has_value();
+    });
   }
 
  private:
@@ -145,8 +153,8 @@ class Limits {
            factors_.bound(root, tiles, Bind::kWarps);
   }
   bool registers_suffice(const StagePlan& root, int64_t accumulators) const {
-    const int64_t registers = accumulators + fragment_registers(root) + attention_registers() +
-                              kGpuModel.registers_beside_accumulators;
+    const int64_t registers = contractions(root) * accumulators + fragment_registers(root) +
+                              attention_registers() + kGpuModel.registers_beside_accumulators;
     if (registers > gpu_.max_registers_per_thread) return false;
     return !root.structure->has_fragments() ||
            registers * factors_.block_threads(root) <= gpu_.registers_per_block;
@@ -163,7 +171,7 @@ class Limits {
       if (lanes == kRowLanes) rows = own;
       if (lanes == kColumnLanes) columns = own;
     }
-    return operand_registers(rows, columns);
+    return operand_registers(rows, contractions(root) * columns);
   }
   /// Returns the registers of a thread that attention holds of a chunk of keys: scores, weights of
   /// half as many bytes, and three numbers a row. 0 in other kernels.
@@ -281,7 +289,8 @@ class Drawer {
         // Threads are counted in warps, or groups of them, registers in sums of four elements, of
         // warps with their operands.
         left_.threads /= gpu_.warp_size * plan.structure->warps;
-        left_.registers /= plan.structure->is_of_groups() ? 4 : 6;
+        left_.registers /= (plan.structure->is_of_groups() ? 4 : 6) *
+                           Limits(sketch_, gpu_, candidate_).contractions(plan);
       }
       std::vector<const AxisTiles*> axes;
       for (const AxisTiles& tiles : plan.tiles) {

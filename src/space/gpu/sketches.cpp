@@ -134,13 +134,22 @@ class GpuSketchMaker : public SketchMaker {
 
   // The reduction of a kernel: in tiles, one a thread of an element, or by all threads of a row.
   void plan_sum(StagePlan& plan) {
+    if (const StageId first = kernels_.stages[plan.stage].first_of_two; first.valid()) {
+      const StageId second = std::exchange(plan.stage, first);
+      plan = *std::ranges::find(sketch_.plans, first, &StagePlan::stage);
+      plan.stage = second;
+      return;
+    }
     accumulate_in_root(plan);
     if (plan.structure == &kBlockRows) return add_tiles(plan, Axes::kFusedReduction, kFusedReduce);
     add_reduce_tiles(plan);
     if (!plan.structure->fetches()) return;
     add_reduction_decisions(plan);
-    // Sums that go through shared memory would lie over what the root needs of its rows.
-    const auto for_root = [&](const KernelStage& stage) { return stage.needed_by == plan.root; };
+    // Sums that go through shared memory would lie over what the root needs of its rows, and are
+    // those of one contraction.
+    const auto for_root = [&](const KernelStage& stage) {
+      return stage.needed_by == plan.root || stage.first_of_two == plan.stage;
+    };
     if (plan.epilogue == kFixed || std::ranges::none_of(kernels_.stages, for_root)) return;
     sketch_.decisions.pop_back();
     plan.epilogue = kFixed;
@@ -169,7 +178,7 @@ std::vector<Sketch> gpu_sketches(const ComputeDag& dag,
     }
     if (!crossing.empty()) name += ")";
     const Kernels kernels = make_kernels(dag, crossing, task.target.gpu, structure);
-    if (!kernels.rows_agree) continue;
+    if (!kernels.agree) continue;
     // Without a contraction in tiles it is another structure's sketch.
     const auto tiled = [&](const KernelStage& stage) { return stage.structure == &structure; };
     if (&structure != &kBlockTile && std::ranges::none_of(kernels.stages, tiled)) continue;

@@ -11,11 +11,14 @@
 
 namespace pruner {
 
-/// The product of normalized rows, of a depthwise convolution, or the sum of a product and
-/// normalized rows.
-enum class HeldKind : uint8_t { kLayerNorm, kRmsNorm, kDepthwise, kAddedNorm };
-inline constexpr HeldKind kHeldKinds[] = {
-    HeldKind::kLayerNorm, HeldKind::kRmsNorm, HeldKind::kDepthwise, HeldKind::kAddedNorm};
+/// The product of normalized rows, of a depthwise convolution, the sum of a product and normalized
+/// rows, or a product that another one gates.
+enum class HeldKind : uint8_t { kLayerNorm, kRmsNorm, kDepthwise, kAddedNorm, kGated };
+inline constexpr HeldKind kHeldKinds[] = {HeldKind::kLayerNorm,
+                                          HeldKind::kRmsNorm,
+                                          HeldKind::kDepthwise,
+                                          HeldKind::kAddedNorm,
+                                          HeldKind::kGated};
 
 /// Draws the extents, odd ones among them, the 16-bit type, a bias and the type of the result.
 inline Task drawn_held(Rng& rng, HeldKind kind, const char* arch = "sm_80", int64_t fewest = 8) {
@@ -54,10 +57,19 @@ inline Task drawn_held(Rng& rng, HeldKind kind, const char* arch = "sm_80", int6
     const bool adds = kind == HeldKind::kAddedNorm;
     const int64_t width = adds ? std::max<int64_t>(40, columns) : columns;
     const std::vector<int64_t> shape = {1, rows, terms};
-    StageId data = b.placeholder("data", shape, adds ? dtype : DType::kFloat32);
-    if (!adds) data = add_cast(b, norm(data, terms, kind == HeldKind::kRmsNorm), dtype);
+    const bool plain = adds || (kind == HeldKind::kGated && either());
+    StageId data = b.placeholder("data", shape, plain ? dtype : DType::kFloat32);
+    if (!plain) data = add_cast(b, norm(data, terms, kind != HeldKind::kLayerNorm), dtype);
     const StageId weight = constant("weight", {terms, width}, dtype);
     out = add_matmul(b, data, weight, false, false, DType::kFloat32);
+    if (kind == HeldKind::kGated) {
+      const StageId gate = add_matmul(
+          b, data, constant("gate", {terms, width}, dtype), false, false, DType::kFloat32);
+      const StageId factors[] = {gate, out};
+      out = add_elementwise(b, "T_gated", factors, [](std::span<const Expr> x) {
+        return x[0] * call(Intrinsic::kSigmoid, {x[0]}) * x[1];
+      });
+    }
     if (either()) out = add_add(b, out, constant("bias", {width}, DType::kFloat32));
     if (adds) {
       const StageId added = b.placeholder("added", {1, rows, width}, DType::kFloat32);

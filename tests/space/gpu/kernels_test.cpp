@@ -8,7 +8,7 @@ namespace {
 // "stage structure root" of each compute stage.
 std::vector<std::string> divided(const ComputeDag& dag, const std::vector<std::string>& crossing) {
   const Kernels kernels = make_kernels(dag, crossing, gpu_target().gpu);
-  EXPECT_TRUE(kernels.rows_agree);
+  EXPECT_TRUE(kernels.agree);
   std::vector<std::string> lines;
   for (int s = 0; s < kernels.dag.size(); ++s) {
     const Stage& stage = kernels.dag[StageId{s}];
