@@ -53,10 +53,17 @@ double attention_registers(const LoopNest& nest, const NestStage& weighed) {
   return kGpuModel.attention_registers + sums * (weighed.chunk_loops > 0 ? 1.5 : 1) + scores * 1.5;
 }
 
-// Whether an operand is computed before the chunks.
-bool is_held(const LoopNest& nest, const NestStage& operand) {
-  return std::ranges::any_of(nest.stages,
-                             [&](const NestStage& s) { return s.at == operand.stage; });
+// Returns the registers of a lane for the rows that it loads before the first chunk; 0: there are
+// no such rows.
+double row_registers(const LoopNest& nest, const NestStage& sum) {
+  double most = 0;
+  for (const NestStage& stage : nest.stages) {
+    const Stage& s = (*nest.dag)[stage.stage];
+    if (stage.structure != &kHeldRows || !s.is_reduction()) continue;
+    if (stage.at != sum.at && nest.of(stage.at).at != sum.stage) continue;
+    most = std::max(most, static_cast<double>(row_lane_registers(s.reduce_size())));
+  }
+  return most > 0 ? kGpuModel.row_registers + most : 0;
 }
 
 // Returns the registers of a warp's tile: sums, the operands' fragments of one step, and addresses
@@ -71,11 +78,12 @@ double warp_registers(const LoopNest& nest, const NestStage& sum, const MmaContr
   for (const NestStage& other : nest.stages)
     if (other.at == sum.at && nest.tables->mmas[other.stage]) sums += product(other.extents);
   const double beside = (group ? kGpuModel.group_tile_registers : kGpuModel.warp_registers) + sums;
-  if (sum.chunk_loops == 0) return beside + fragments;
+  if (sum.chunk_loops == 0) return std::max(beside + fragments, row_registers(nest, sum));
   double copies = 0;
   for (const NestStage& operand : nest.stages)
     copies += operand.at == sum.stage && !is_held(nest, operand) ? copy_registers(operand) : 0;
-  return beside + fragments * (sum.chunk_extent(c.k) > c.instruction->k ? 2 : 1) + copies;
+  return std::max(beside + fragments * (sum.chunk_extent(c.k) > c.instruction->k ? 2 : 1) + copies,
+                  row_registers(nest, sum));
 }
 
 // Returns the registers of a transform, which holds the longest part of its tile.

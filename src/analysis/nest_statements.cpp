@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "analysis/nest_loops.h"
+#include "analysis/operand.h"
 #include "analysis/register_tile.h"
 #include "analysis/statements.h"
 #include "analysis/warp_lanes.h"
@@ -161,6 +162,7 @@ class Maker {
   // Returns the number of chunks that shared memory holds of the operand that stage `p` fetches.
   double buffers_of(int p) const {
     if (tables_.attention && tables_.attention->query == nest(p).stage) return 1;
+    if (is_held(nest_, nest(p))) return 1;
     return static_cast<double>(nest(tables_.plan_of[nest(p).at]).buffers);
   }
 
@@ -266,6 +268,7 @@ class Maker {
     for (const MmaOperand& operand : {c.a, c.b}) {
       // Attention's queries are fetched once, and its weights are in registers.
       if (tables_.attention && operand.stage == c.a.stage) continue;
+      if (is_held(nest_, nest(tables_.plan_of[operand.stage]))) continue;
       const StatementBuffer& buffer = out_.buffer(operand.stage);
       bytes += static_cast<float>(buffer.allocated * buffer.element_bytes);
     }

@@ -264,4 +264,9 @@ double element_stride(const Access& access, const Stage& producer, int axis) {
   return stride_of(access, axis, [&](size_t d) { return producer.axes[d].extent; });
 }
 
+bool is_held(const LoopNest& nest, const NestStage& operand) {
+  return std::ranges::any_of(nest.stages,
+                             [&](const NestStage& s) { return s.at == operand.stage; });
+}
+
 }  // namespace pruner

@@ -69,4 +69,7 @@ double fetched_bytes_in_sets(std::span<const Operand> operands,
 double element_stride(const Access& access, std::span<const int64_t> extents, int axis);
 double element_stride(const Access& access, const Stage& producer, int axis);
 
+/// Whether an operand of a GPU's contraction is computed before the chunks: reductions hang in it.
+bool is_held(const LoopNest& nest, const NestStage& operand);
+
 }  // namespace pruner

@@ -176,6 +176,8 @@ extern const LoopStructure kHeldRows;
 /// Returns how many of its `rows` rows of `elements` a warp of kHeldRows loads before it reduces the
 /// first of them: a divisor, as far as a lane has registers.
 int64_t rows_at_once(int64_t rows, int64_t elements);
+/// Returns the most registers of a lane that these rows take.
+int64_t row_lane_registers(int64_t elements);
 
 /// The most elements that a thread of kBlockRows keeps in registers, of all tensors whose rows it
 /// keeps.

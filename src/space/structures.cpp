@@ -479,13 +479,19 @@ static constexpr StructureRule kRules[] = {
     {&kGroupTile32, has_mma<kM64N8K32>}};
 const std::span<const StructureRule> kStructureRules = kRules;
 
+constexpr int64_t kMostRowsAtOnce = 4, kMostRowRegisters = 96;
 int64_t rows_at_once(int64_t rows, int64_t elements) {
-  constexpr int64_t kMostRows = 4, kMostOfLane = 96;
-  int64_t together = std::min(kMostRows, rows);
+  int64_t together = std::min(kMostRowsAtOnce, rows);
   while (together > 1 &&
-         (rows % together != 0 || together * ceil_div(elements, kWarpLanes) > kMostOfLane))
+         (rows % together != 0 || together * ceil_div(elements, kWarpLanes) > kMostRowRegisters))
     --together;
   return together;
+}
+
+int64_t row_lane_registers(int64_t elements) {
+  const int64_t of_row = ceil_div(elements, kWarpLanes);
+  if (of_row > kMostHeldElements) return 1;
+  return of_row * std::clamp<int64_t>(kMostRowRegisters / of_row, 1, kMostRowsAtOnce);
 }
 
 std::string print(const LoopStructure& structure) {

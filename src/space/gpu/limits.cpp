@@ -56,6 +56,9 @@ class Limits {
       const int64_t unit = contraction.structure->is_of_groups() ? kGroupAlignment : 1;
       bytes += ceil_div(own, unit) * unit;
     }
+    for (const StagePlan& plan : sketch_.plans)
+      if (plan.at == contraction.root && plan.memory == Scope::kShared)
+        bytes += row_bytes(plan, contraction.root);
     // Sums lie where the chunks were.
     return goes_through_shared(contraction) ? std::max(bytes, sums_bytes(contraction)) : bytes;
   }
@@ -96,6 +99,14 @@ class Limits {
       if (tiles.axis == c.n)
         fragments = factors_.inside(tiles, contraction.structure->fetch.level + 1);
     return c.instruction->takes(fragments * kColumnLanes / c.instruction->n);
+  }
+  // Returns the bytes of shared memory for what the root of a contraction needs of the block's
+  // rows.
+  int64_t row_bytes(const StagePlan& reduction, StageId root) const {
+    for (const AxisTiles& tiles : sketch_.plan(root).tiles)
+      if (tiles.axis == reduction.row_axes - 1)
+        return factors_.inside(tiles, 0) * dtype_bytes(stage(reduction).dtype);
+    return dtype_bytes(stage(reduction).dtype);
   }
   bool goes_through_shared(const StagePlan& contraction) const {
     return factors_.value(contraction.epilogue, 0) == 1;
@@ -155,9 +166,22 @@ class Limits {
   bool registers_suffice(const StagePlan& root, int64_t accumulators) const {
     const int64_t registers = contractions(root) * accumulators + fragment_registers(root) +
                               attention_registers() + kGpuModel.registers_beside_accumulators;
-    if (registers > gpu_.max_registers_per_thread) return false;
+    const int64_t most = std::max(registers, row_registers(root));
+    if (most > gpu_.max_registers_per_thread) return false;
     return !root.structure->has_fragments() ||
-           registers * factors_.block_threads(root) <= gpu_.registers_per_block;
+           most * factors_.block_threads(root) <= gpu_.registers_per_block;
+  }
+  /// Returns the registers of a thread for rows that warps load before a contraction's chunks.
+  int64_t row_registers(const StagePlan& root) const {
+    int64_t most = 0;
+    for (const StagePlan& plan : sketch_.plans) {
+      if (plan.root != root.stage || plan.structure != &kHeldRows || !stage(plan).is_reduction())
+        continue;
+      most = std::max(
+          most,
+          row_lane_registers(stage(plan).reduce_size()) + kGpuModel.registers_beside_accumulators);
+    }
+    return most;
   }
   /// Returns the registers of a thread that an instruction's operands take, or their descriptors,
   /// beside the sums.

@@ -168,6 +168,7 @@ std::vector<Sketch> gpu_sketches(const ComputeDag& dag,
   std::vector<std::string> reductions = cross_thread_reductions(dag, task.target.gpu);
   if (reductions.size() > kMaxCrossThread) reductions.resize(kMaxCrossThread);
   std::vector<Sketch> sketches;
+  int64_t most_needed = 0;  // reductions that the kernel of a contraction computes for itself
   for (size_t choice = 0; choice < size_t{1} << reductions.size(); ++choice) {
     std::vector<std::string> crossing;
     std::string name = structure.name;
@@ -182,6 +183,12 @@ std::vector<Sketch> gpu_sketches(const ComputeDag& dag,
     // Without a contraction in tiles it is another structure's sketch.
     const auto tiled = [&](const KernelStage& stage) { return stage.structure == &structure; };
     if (&structure != &kBlockTile && std::ranges::none_of(kernels.stages, tiled)) continue;
+    // The more of them, the fewer kernels.
+    const int64_t needed = std::ranges::count_if(
+        kernels.stages, [](const KernelStage& stage) { return stage.needed_by.valid(); });
+    if (needed < most_needed) continue;
+    if (needed > most_needed) sketches.clear();
+    most_needed = needed;
     sketches.push_back(GpuSketchMaker(kernels, task.target, form, name).make(task.dag));
   }
   return sketches;
