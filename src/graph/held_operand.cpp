@@ -44,7 +44,7 @@ static const Node* maker_of(const Graph& graph, ValueId id) {
 }
 
 const Node* gate_of(const Graph& graph, const Readers& readers, const Node& node) {
-  constexpr size_t kMostNodes = 8;  // of the function of the gate
+  constexpr size_t kMostNodes = 8;  // nodes of the function of the gate
   const std::optional<HeldOperand> product = product_of({graph, node});
   const std::vector<size_t>& read = readers[static_cast<size_t>(node.outputs[0].value)];
   if (!product || node.op != "MatMul" || read.size() != 1 || read[0] == graph.nodes.size())

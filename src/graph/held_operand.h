@@ -1,6 +1,6 @@
-// Products that a GPU's matrix instructions compute in one kernel with what makes their data: a norm
-// of rows, or a depthwise convolution. Each block of the product computes its rows of the data in
-// shared memory. A norm may also be what the product's result is added to.
+// Products that a GPU's matrix instructions compute in one kernel with what makes their data: a
+// norm of rows, or a depthwise convolution. Each block of the product computes its rows of the data
+// in shared memory. A norm may also be what the product's result is added to.
 #pragma once
 
 #include <optional>
@@ -34,8 +34,8 @@ const Node* gate_of(const Graph& graph, const Readers& readers, const Node& node
 /// element, as rotary embeddings do.
 bool may_rotate(const OpCall& attention, const PassOptions& options);
 
-/// Whether the kernel of a product may normalize the rows of `normalized` that the Add `add` adds to
-/// the product's result, or to the sum of the result and a constant.
+/// Whether the kernel of a product may normalize the rows of `normalized` that the Add `add` adds
+/// to the product's result, or to the sum of the result and a constant.
 bool may_add(const Graph& graph, const Node& add, ValueId normalized, const PassOptions& options);
 
 }  // namespace pruner

@@ -11,7 +11,7 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kMostTerms = 25;  // of a sum that is written out: 5 x 5 taps
+constexpr int64_t kMostTerms = 25;  // terms of a sum that is written out: 5 x 5 taps
 
 // Returns the indices at which a body reads a stage, which it does once.
 const std::vector<Expr>& indices_read(const Expr& body, StageId stage) {

@@ -359,8 +359,8 @@ class GpuLowering : private ProgramParts {
 
   // ---- gpu_held.cpp: an operand that is computed once, and lies whole in shared memory
 
-  /// What a tile does before its first chunk: its first copies, the first operand if it is held,
-  /// the reductions that the root needs, and sums of zero.
+  /// Returns what a tile does before its first chunk: its first copies, the first operand if it is
+  /// held, the reductions that the root needs, and sums of zero.
   Stmt first_copies(const NestStage& root,
                     const WarpTile& tile,
                     const Expr& warp,

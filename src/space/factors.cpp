@@ -28,8 +28,7 @@ std::vector<int64_t> Factors::fetched_box(const Sketch& sketch,
   for (const AxisTiles& tiles : sum.tiles) {
     const int64_t tile = inside(tiles, 0);
     const bool whole = fetch.is_held() && tiles.axis >= std::ssize(stage.axes);
-    spans[tiles.axis] =
-        whole ? ceil_div(iterator_of(stage, tiles.axis).extent, tile) * tile : tile;
+    spans[tiles.axis] = whole ? ceil_div(iterator_of(stage, tiles.axis).extent, tile) * tile : tile;
   }
   ReadBox box(sketch.dag[fetch.stage], moved);
   for (const Access& access : sketch.tables->accesses[sum.stage]) {

@@ -113,9 +113,8 @@ class NestMaker {
     out.depth = level_ends_[plan_index(plan.at)][levels];
     out.scope = plan.memory;
     if (plan.box) {
-      out.extents = plan.operand
-                        ? factors_.fetched_box(sketch_, plan, true)
-                        : touched_extents(nest_, plan.stage, out.at, out.depth);
+      out.extents = plan.operand ? factors_.fetched_box(sketch_, plan, true)
+                                 : touched_extents(nest_, plan.stage, out.at, out.depth);
       return;
     }
     out.extents.assign(s.axes.size(), 1);

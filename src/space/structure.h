@@ -173,8 +173,8 @@ extern const LoopStructure kBlockTile, kFetch, kThreadElements, kBlockRows, kThr
 /// Rows of a contraction's first operand that the warps of a block compute, a warp a row, and keep
 /// in shared memory whole; and the reductions of these rows.
 extern const LoopStructure kHeldRows;
-/// Returns how many of its `rows` rows of `elements` a warp of kHeldRows loads before it reduces the
-/// first of them: a divisor, as far as a lane has registers.
+/// Returns how many of its `rows` rows of `elements` a warp of kHeldRows loads before it reduces
+/// the first of them: a divisor, as far as a lane has registers.
 int64_t rows_at_once(int64_t rows, int64_t elements);
 /// Returns the most registers of a lane that these rows take.
 int64_t row_lane_registers(int64_t elements);

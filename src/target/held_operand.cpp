@@ -5,10 +5,10 @@
 namespace pruner {
 
 constexpr int kFirstCapability = 80;  // has mma.m16n8k16 of 16-bit factors, and cp.async
-constexpr int64_t kRows = 16, kColumns = 8, kTerms = 16;  // of the instruction
-constexpr int64_t kBlockColumns = 128;                    // of a block of a large tile
-constexpr double kReadBytes = 4;                          // of an element, which is float32
-constexpr double kL2Rate = 3;                             // over the rate of memory, as judged
+constexpr int64_t kRows = 16, kColumns = 8, kTerms = 16;  // extents of the instruction
+constexpr int64_t kBlockColumns = 128;                    // columns of a large tile
+constexpr double kReadBytes = 4;                          // bytes of an element: float32
+constexpr double kL2Rate = 3;                             // rate of L2 over that of memory (judged)
 
 bool may_hold_operand(const HeldOperand& product, const Gpu& gpu) {
   if (compute_capability(gpu) < kFirstCapability) return false;
@@ -22,7 +22,8 @@ bool may_hold_operand(const HeldOperand& product, const Gpu& gpu) {
 }
 
 bool may_rotate_heads(const RotatedHeads& heads, const Gpu& gpu) {
-  constexpr double kInstructions = 10;  // of an element: loads, its partner's place, two products
+  // Instructions of an element: loads, its partner's place, two products.
+  constexpr double kInstructions = 10;
   constexpr int64_t kBlockQueries = 64;
   const int64_t blocks = heads.heads * ceil_div(heads.queries, kBlockQueries);
   const double elements = static_cast<double>(blocks * heads.keys * heads.width);

@@ -11,10 +11,11 @@ namespace pruner {
 struct KernelStage {
   const LoopStructure* structure = &kThreadElements;
   StageId root;  // root of the kernel; other stages accumulate or fetch for the root
-  /// Of a reduction in the kernel of a contraction on tensor cores, the stage whose elements need
-  /// it: the first operand in shared memory, which is held, or the root, whose rows need it.
+  /// The stage whose elements need a reduction in the kernel of a contraction on tensor cores: the
+  /// first operand in shared memory, which is held, or the root. Invalid for other stages.
   StageId needed_by = {};
-  /// Of the second of two contractions that share their first operand and their root, the first.
+  /// The first of two contractions that share their first operand and their root, if the stage is
+  /// the second.
   StageId first_of_two = {};
 };
 
