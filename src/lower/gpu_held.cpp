@@ -31,15 +31,18 @@ Stmt GpuLowering::first_copies(const NestStage& root,
                                const Expr& warp,
                                const std::function<Stmt(const Expr&)>& copy) {
   const bool reduces = !reductions_of(root).empty();
-  const Stmt clear = clear_sums(tile);
-  const Stmt copies = begins_early() ? early_copies(tile) : copies_ahead(tile, copy);
-  if (!tile.held && !reduces) return block({clear, copies});
-  std::vector<Stmt> parts = {copies};
+  std::vector<Stmt> parts = {begins_early() ? early_copies(tile) : copies_ahead(tile, copy)};
   if (reduces) parts.push_back(reduce_rows(root, tile, warp));
   if (tile.held)
     parts.push_back(tile.a.fetch.structure == &kHeldRows ? hold_rows(tile, warp)
                                                          : hold_elements(tile));
-  parts.push_back(clear);  // the sums' registers are free for rows before
+  // The registers of the sums are free for rows before.
+  const bool last = tile.held || reduces;
+  parts.insert(last ? parts.end() : parts.begin(), clear_sums(tile));
+  // NVRTC may set sums of a group to zero later, among products that are on their way, where it
+  // sees only one chunk. This waits for the zeros.
+  const bool group = tile.contraction.instruction->of_group();
+  if (group && (last || tile.second || tile.chunks == 1)) parts.push_back(make_stmt(GroupWait{0}));
   return block(std::move(parts));
 }
 

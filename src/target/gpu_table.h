@@ -52,11 +52,15 @@ inline constexpr GpuArchRow kGpuArchs[] = {
     {"sm_120", 1536, 24, 65536, 65536, 100, 4, 128, 99, {1024, 1024, 1024, 512, 2048}},
 };
 
-/// "sm_90a" is sm_90 with the instructions that no later architecture has.
+/// "sm_90a" is sm_90 with the instructions that no later architecture has. Architectures before it
+/// have no such name.
 constexpr const GpuArchRow* find_gpu_arch(std::string_view name) {
-  if (name.ends_with("a")) name.remove_suffix(1);
+  const bool own = name.ends_with("a");
+  if (own) name.remove_suffix(1);
+  bool has_own = false;  // sm_90 and the rows after it
   for (const GpuArchRow& row : kGpuArchs) {
-    if (row.name == name) return &row;
+    has_own = has_own || row.name == "sm_90";
+    if (row.name == name) return own && !has_own ? nullptr : &row;
   }
   return nullptr;
 }

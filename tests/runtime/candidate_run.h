@@ -46,7 +46,9 @@ inline std::vector<Tensor> run_candidate(const Space& space,
 }
 
 /// Draws candidates of a task and expects of each what the DAG says. PRUNER_CANDIDATES=N: N.
-inline void expect_candidates_compute(const Task& task, const Space& space) {
+inline void expect_candidates_compute(const Task& task,
+                                      const Space& space,
+                                      double least_tolerance = 0) {
   Rng rng(11);
   const std::vector<Tensor> inputs = random_inputs(task.dag, rng);
   const std::vector<Tensor> expected = interpret(task.dag, inputs);
@@ -56,7 +58,7 @@ inline void expect_candidates_compute(const Task& task, const Space& space) {
     for (size_t o = 0; o < outputs.size(); ++o) {
       for (int64_t e = 0; e < outputs[o].num_elements(); ++e) {
         const double want = expected[o].get(e);
-        const double tolerance = tolerance_of(expected[o].dtype());
+        const double tolerance = std::max(least_tolerance, tolerance_of(expected[o].dtype()));
         ASSERT_NEAR(outputs[o].get(e), want, tolerance * (1 + std::fabs(want)))
             << "element " << e << "\n"
             << print(space, candidate);

@@ -50,7 +50,7 @@ TEST(FakeCudaWarpCandidates, MakeOperandsOfTheirOwn) {
       for (const HeldKind kind : kHeldKinds) {
         const Task task = drawn_held(rng, kind, device.arch, device.fewest);
         SCOPED_TRACE(print(task.dag));
-        expect_candidates_compute(task, held_space(task, device.structure));
+        expect_candidates_compute(task, held_space(task, device.structure), kHeldTolerance);
       }
     }
     EXPECT_EQ(cuda.end(), "");

@@ -4,6 +4,8 @@
 #include "candidate_run.h"
 #include "codegen/cuda/nvrtc.h"
 #include "dtype_run.h"
+#include "space/gpu/attention_task.h"
+#include "space/gpu/held_task.h"
 #include "warp_run.h"
 
 namespace pruner {
@@ -38,6 +40,45 @@ TEST(CudaWarps, Multiply) {
   const std::vector<Tensor> args = run_warps(warp_matmul(large_warp_matmul()), *target);
   ASSERT_FALSE(args.empty());
   expect_product(large_warp_matmul(), args);
+}
+
+// Candidates of tensor cores that this GPU has: products, attention, and products whose kernels
+// make their operands.
+TEST(CudaWarps, CandidatesComputeWhatTheDagDoes) {
+  const Result<Target> target = cuda_target();
+  if (!target.ok()) GTEST_SKIP() << target.error().message();
+  for (const WarpOperator& row : kWarpOperators) {
+    const Task task = operator_task(row.op, *target);
+    Space space = make_space(task);
+    std::erase_if(space.drawn, [&](SketchId id) { return space[id].name != row.structure; });
+    if (space.drawn.empty()) continue;  // another GPU's
+    SCOPED_TRACE(std::string(row.op) + " " + row.structure);
+    expect_candidates_compute(task, space);
+  }
+}
+
+TEST(CudaWarps, AttendAndMakeOperandsOfTheirOwn) {
+  const Result<Target> target = cuda_target();
+  if (!target.ok()) GTEST_SKIP() << target.error().message();
+  const std::string arch = target->gpu.arch;
+  Rng rng(37);
+  const auto runs = [&](int first) {
+    return compute_capability(arch) >= 80 && (first < 90 || compute_capability(arch) == 90);
+  };
+  for (const AttentionDevice& device : kAttentionDevices) {
+    if (!runs(compute_capability(device.arch))) continue;
+    const Task task = drawn_attention(rng, arch.c_str(), device.fewest);
+    SCOPED_TRACE(print(task.dag));
+    expect_candidates_compute(task, warp_space(task, device.structure));
+  }
+  for (const HeldDevice& device : kHeldDevices) {
+    for (const HeldKind kind : kHeldKinds) {
+      if (!runs(compute_capability(device.arch))) continue;
+      const Task task = drawn_held(rng, kind, arch.c_str(), device.fewest);
+      SCOPED_TRACE(print(task.dag));
+      expect_candidates_compute(task, held_space(task, device.structure), kHeldTolerance);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(CudaDevice, CudaCandidates, testing::ValuesIn(kSmallOperators));

@@ -123,6 +123,10 @@ TEST(ParseTarget, NamesWhatIsWrongWithAGpu) {
                "cuda: unknown device \"a1000\", expected a FILE.json or one of: a100, a100_40");
   EXPECT_ERROR(parse_target("cuda --arch=sm_10", 0),
                "cuda: unknown arch \"sm_10\", expected one of: sm_35, sm_37");
+  for (const char* arch : {"sm_75a", "sm_80a", "sm_89a", "a", "sm_90aa"})
+    EXPECT_ERROR(parse_target(std::string("cuda --arch=") + arch, 0), "unknown arch");
+  for (const char* arch : {"sm_90a", "sm_100a", "sm_120a"})
+    EXPECT_TRUE(parse_target(std::string("cuda --arch=") + arch, 0).ok()) << arch;
   EXPECT_ERROR(parse_target("cuda --model=t4 --arch=sm_80", 0), "\"t4\" is sm_75, --arch is sm_80");
   EXPECT_ERROR(parse_target("cuda --modle=t4", 0), "unknown option --modle, expected --model");
   EXPECT_ERROR(parse_target("cuda --model=t4 --device=k80", 0), "leave out one");

@@ -43,6 +43,7 @@ class Fuser {
   int anchor(int n) const { return anchor_[root(n)]; }
   Fusion widest(int n) const { return widest_[root(n)]; }
   void join(int n, int sink);
+  int last_of_group(int n) const;
   std::optional<std::vector<int>> between(int n, int sink) const;
   bool fits_group(std::span<const int> nodes, int sink) const;
   bool repeats_work(int n, int sink) const;
@@ -148,6 +149,14 @@ int Fuser::root(int n) const {
   return n;
 }
 
+// Returns the node that ends n's group, where all paths from n leave it.
+int Fuser::last_of_group(int n) const {
+  int last = n;
+  while (post_dominator(last) != kExit && root(post_dominator(last)) == root(n))
+    last = post_dominator(last);
+  return last;
+}
+
 void Fuser::join(int n, int sink) {
   const int a = root(n), b = root(sink);
   if (a == b) return;
@@ -243,10 +252,7 @@ bool Fuser::is_large(int n) const {
 void Fuser::join_depthwise(int anchor) {
   const Node& node = graph_.nodes[anchor];
   if (node.op != "Conv" || OpCall{graph_, node}.sums() || is_depthwise({graph_, node})) return;
-  int last = anchor;
-  while (post_dominator(last) != kExit && root(post_dominator(last)) == root(anchor))
-    last = post_dominator(last);
-  const int reader = post_dominator(last);
+  const int last = last_of_group(anchor), reader = post_dominator(last);
   if (reader == kExit || readers_[last].size() != 1 || !is_large(last)) return;
   const OpCall call{graph_, graph_.nodes[reader]};
   const bool joins = call.node.op == "Conv" && is_depthwise(call) &&
@@ -278,9 +284,7 @@ void Fuser::join_operand(int anchor) {
   const OpCall call{graph_, graph_.nodes[anchor]};
   const bool window = call.node.op == "Conv" && is_depthwise(call) && channels_last(call);
   if (!window && !normalizes_rows(call)) return;
-  int last = anchor;
-  while (post_dominator(last) != kExit && root(post_dominator(last)) == root(anchor))
-    last = post_dominator(last);
+  const int last = last_of_group(anchor);
   // A product and its gate are one kernel, which both read the norm.
   const std::vector<int>& readers = readers_[last];
   if (post_dominator(last) == kExit) return;
@@ -295,16 +299,21 @@ void Fuser::join_operand(int anchor) {
   if (fits_group({{anchor}}, readers[0])) join(anchor, readers[0]);
 }
 
-// Joins a product with the product of the same data that gates it.
+// Joins a product with the product of the same data that gates it, if the result of one group is
+// read by the other group alone.
 void Fuser::join_gate(int product, const Readers& readers) {
   const Node* gate = gate_of(graph_, readers, graph_.nodes[product]);
   if (gate == nullptr) return;
-  const auto other = static_cast<int>(gate - graph_.nodes.data());
-  const int reader = post_dominator(product);
-  if (reader == kExit) return;
-  for (const int alone : {product, other}) {
-    if (root(alone) == root(reader)) continue;
-    if (size_[root(alone)] == 1 && fits_group({{alone}}, reader)) join(alone, reader);
+  const int other = static_cast<int>(gate - graph_.nodes.data());
+  const auto read_by = [&](int from, int to) {
+    const std::vector<int>& all = readers_[last_of_group(from)];
+    return !all.empty() &&
+           std::ranges::all_of(all, [&](int reader) { return root(reader) == root(to); });
+  };
+  for (const auto& [from, to] : {std::pair(product, other), std::pair(other, product)}) {
+    const int last = last_of_group(from);
+    if (root(from) == root(to) || post_dominator(last) == kExit || !read_by(from, to)) continue;
+    if (fits_group({{from}}, to)) join(from, readers_[last][0]);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "codegen/launch.h"
 #include "lower/lower.h"
 #include "space/gpu/gpu_task.h"
+#include "space/gpu/held_task.h"
 #include "space/gpu/warp_space.h"
 
 namespace pruner {
@@ -87,6 +88,36 @@ TEST_F(CudaWarpCandidates, Compile) {
   }
   printf("%d of %d kernels of warps have local memory\n", spilled, compiled);
   EXPECT_LE(spilled, 0.05 * compiled);
+}
+
+// Norms, depthwise convolutions and gates in the kernel of a product: nothing is refused or has a
+// fence put in, and the rows that a warp loads are in registers.
+TEST_F(CudaWarpCandidates, OfOperandsThatAKernelMakesCompile) {
+  Rng rng(41);
+  int compiled = 0, spilled = 0;
+  for (const HeldDevice& device : kHeldDevices) {
+    for (int i = 0; i < candidates_each(2); ++i) {
+      for (const HeldKind kind : kHeldKinds) {
+        const Task task = drawn_held(rng, kind, device.arch, device.fewest);
+        const Space space = held_space(task, device.structure);
+        const Candidate candidate = sample(space, rng);
+        SCOPED_TRACE(print(task.dag) + print(space, candidate));
+        const Result<Program> program = lower(space, candidate, "k");
+        ASSERT_TRUE(program.ok()) << program.error().message();
+        const Result<Artifact> artifact = compile(*program, task.target, "k");
+        ASSERT_TRUE(artifact.ok()) << artifact.error().message();
+        const auto kernels = read_cubin(artifact->object);
+        ASSERT_TRUE(kernels.ok()) << kernels.error().message();
+        const Artifact::Launch& launch = artifact->launches[0];
+        EXPECT_LE(launch.shared_bytes, task.target.gpu.most_shared_bytes_per_block);
+        EXPECT_LE((*kernels)[0].registers * launch.threads, task.target.gpu.registers_per_block);
+        ++compiled;
+        spilled += (*kernels)[0].stack_bytes > 0 ? 1 : 0;
+      }
+    }
+  }
+  printf("%d of %d kernels that make operands have local memory\n", spilled, compiled);
+  EXPECT_LE(spilled, 0.1 * compiled);
 }
 
 // The elements that a transform reads of a tile, and all that it makes of them, are in registers.

@@ -91,13 +91,24 @@ TEST(HeldOperands, ANormThatAnotherNodeReadsIsAKernel) {
 }
 
 TEST(HeldOperands, AProductAndItsGateAreOneKernel) {
-  NetworkBuilder b("gated");
-  const ValueId x = b.input("x", {1, 32, 64}, DType::kFloat32);
-  const ValueId n = norm(b, x, "n");
-  const ValueId gate = linear(b, n, 96, "gate"), up = linear(b, n, 96, "up");
-  const ValueId silu = b.node("Mul", {gate, b.node("Sigmoid", {gate})});
-  const Graph graph = b.finish({{b.node("Mul", {silu, up}), "y"}});
-  EXPECT_EQ(kernels(graph, on(kAmpere)), "LayerNormalization+Cast+MatMul+MatMul+Sigmoid+Mul+Mul");
+  const auto gated = [](bool gate_first, bool gate_is_read) {
+    NetworkBuilder b("gated");
+    const ValueId n = norm(b, b.input("x", {1, 32, 64}, DType::kFloat32), "n");
+    ValueId up, gate;
+    if (!gate_first) up = linear(b, n, 96, "up");
+    gate = linear(b, n, 96, "gate");
+    if (gate_first) up = linear(b, n, 96, "up");
+    const ValueId silu = b.node("Mul", {gate, b.node("Sigmoid", {gate})});
+    std::vector<std::pair<ValueId, std::string>> outputs = {{b.node("Mul", {silu, up}), "y"}};
+    if (gate_is_read) outputs.emplace_back(silu, "silu");
+    return kernels(b.finish(outputs), on(kAmpere));
+  };
+  for (const bool first : {false, true}) {
+    const std::string one = gated(first, false);
+    EXPECT_EQ(one.find(", "), std::string::npos) << one;
+    const std::string several = gated(first, true);
+    EXPECT_NE(several.find(", "), std::string::npos) << several << ": two results";
+  }
 }
 
 TEST(HeldOperands, ADepthwiseConvolutionIsOfTheProductBehindIt) {

@@ -58,7 +58,9 @@ inline Task drawn_held(Rng& rng, HeldKind kind, const char* arch = "sm_80", int6
     const int64_t width = adds ? std::max<int64_t>(40, columns) : columns;
     const std::vector<int64_t> shape = {1, rows, terms};
     const bool plain = adds || (kind == HeldKind::kGated && either());
-    StageId data = b.placeholder("data", shape, plain ? dtype : DType::kFloat32);
+    const bool halves = !plain && either();  // a sum of 16 bits is normalized
+    StageId data = b.placeholder("data", shape, plain || halves ? dtype : DType::kFloat32);
+    if (halves) data = add_cast(b, data, DType::kFloat32);
     if (!plain) data = add_cast(b, norm(data, terms, kind != HeldKind::kLayerNorm), dtype);
     const StageId weight = constant("weight", {terms, width}, dtype);
     out = add_matmul(b, data, weight, false, false, DType::kFloat32);
