@@ -31,6 +31,7 @@ Stmt GpuLowering::first_copies(const NestStage& root,
                                const Expr& warp,
                                const std::function<Stmt(const Expr&)>& copy) {
   const bool reduces = !reductions_of(root).empty();
+  const Stmt clear = clear_sums(tile);
   std::vector<Stmt> parts = {begins_early() ? early_copies(tile) : copies_ahead(tile, copy)};
   if (reduces) parts.push_back(reduce_rows(root, tile, warp));
   if (tile.held)
@@ -38,7 +39,7 @@ Stmt GpuLowering::first_copies(const NestStage& root,
                                                          : hold_elements(tile));
   // The registers of the sums are free for rows before.
   const bool last = tile.held || reduces;
-  parts.insert(last ? parts.end() : parts.begin(), clear_sums(tile));
+  parts.insert(last ? parts.end() : parts.begin(), clear);
   // NVRTC may set sums of a group to zero later, among products that are on their way, where it
   // sees only one chunk. This waits for the zeros.
   const bool group = tile.contraction.instruction->of_group();

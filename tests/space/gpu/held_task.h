@@ -20,13 +20,15 @@ inline constexpr HeldKind kHeldKinds[] = {HeldKind::kLayerNorm,
                                           HeldKind::kAddedNorm,
                                           HeldKind::kGated};
 
-/// Draws the extents, odd ones among them, the 16-bit type, a bias and the type of the result.
-inline Task drawn_held(Rng& rng, HeldKind kind, const char* arch = "sm_80", int64_t fewest = 8) {
+struct HeldExtents {
+  int64_t rows, terms, columns;
+};
+
+/// A task of the kind. Draws the 16-bit type, a bias, the type of the result, and what else may be
+/// there or not.
+inline Task held_task(Rng& rng, HeldKind kind, const HeldExtents& of, const char* arch) {
   const auto either = [&] { return rng.below(2) == 0; };
   const DType dtype = either() ? DType::kFloat16 : DType::kBFloat16;
-  const int64_t rows = fewest + rng.below(60), columns = 8 * (1 + rng.below(12));
-  const auto terms_of = [&](int64_t chunks) { return 16 * chunks - 2 * rng.below(2); };
-  const int64_t terms = terms_of(3 + rng.below(9));
   DagBuilder b;
   const auto constant = [&](const char* name, std::vector<int64_t> shape, DType type) {
     return b.placeholder(name, std::move(shape), type, true);
@@ -38,49 +40,60 @@ inline Task drawn_held(Rng& rng, HeldKind kind, const char* arch = "sm_80", int6
   };
   StageId out;
   if (kind == HeldKind::kDepthwise) {
-    const int64_t size = 2 + fewest / 3 + rng.below(6), channels = terms_of(1 + rng.below(5));
     Window window;
     window.stride = {1 + rng.below(2), 1 + rng.below(2)};
     window.pad_before = window.pad_after = {rng.below(2), rng.below(2)};
-    const int64_t kernel = 2 + rng.below(2);
-    const StageId data =
-        b.placeholder("data", {1 + rng.below(2), size + 3, size + 4, channels}, DType::kFloat32);
-    const StageId taps = constant("taps", {kernel, kernel, channels, 1}, DType::kFloat32);
+    const int64_t kernel = 2 + rng.below(2), width = 7, images = 1 + rng.below(2);
+    const auto input = [&](size_t d, int64_t outputs) {
+      return (outputs - 1) * window.stride[d] + kernel - 2 * window.pad_before[d];
+    };
+    const int64_t height = (of.rows + images * width - 1) / (images * width);
+    const StageId data = b.placeholder(
+        "data", {images, input(0, height), input(1, width), of.terms}, DType::kFloat32);
+    const StageId taps = constant("taps", {kernel, kernel, of.terms, 1}, DType::kFloat32);
     StageId made = add_depthwise_conv(b, data, taps, window);
     if (either()) made = add_activation(b, made, *find_activation("relu"));
-    made = add_cast(b, made, dtype);
     out = add_conv(b,
-                   made,
-                   constant("weight", {1, 1, channels, columns}, dtype),
+                   add_cast(b, made, dtype),
+                   constant("weight", {1, 1, of.terms, of.columns}, dtype),
                    {.window = {}, .products = DType::kFloat32});
   } else {
     const bool adds = kind == HeldKind::kAddedNorm;
-    const int64_t width = adds ? std::max<int64_t>(40, columns) : columns;
-    const std::vector<int64_t> shape = {1, rows, terms};
+    const std::vector<int64_t> shape = {1, of.rows, of.terms};
     const bool plain = adds || (kind == HeldKind::kGated && either());
     const bool halves = !plain && either();  // a sum of 16 bits is normalized
     StageId data = b.placeholder("data", shape, plain || halves ? dtype : DType::kFloat32);
     if (halves) data = add_cast(b, data, DType::kFloat32);
-    if (!plain) data = add_cast(b, norm(data, terms, kind != HeldKind::kLayerNorm), dtype);
-    const StageId weight = constant("weight", {terms, width}, dtype);
+    if (!plain) data = add_cast(b, norm(data, of.terms, kind != HeldKind::kLayerNorm), dtype);
+    const StageId weight = constant("weight", {of.terms, of.columns}, dtype);
     out = add_matmul(b, data, weight, false, false, DType::kFloat32);
     if (kind == HeldKind::kGated) {
       const StageId gate = add_matmul(
-          b, data, constant("gate", {terms, width}, dtype), false, false, DType::kFloat32);
+          b, data, constant("gate", {of.terms, of.columns}, dtype), false, false, DType::kFloat32);
       const StageId factors[] = {gate, out};
       out = add_elementwise(b, "T_gated", factors, [](std::span<const Expr> x) {
         return x[0] * call(Intrinsic::kSigmoid, {x[0]}) * x[1];
       });
     }
-    if (either()) out = add_add(b, out, constant("bias", {width}, DType::kFloat32));
+    if (either()) out = add_add(b, out, constant("bias", {of.columns}, DType::kFloat32));
     if (adds) {
-      const StageId added = b.placeholder("added", {1, rows, width}, DType::kFloat32);
-      out = add_add(b, out, norm(added, width, either()));
+      const StageId added = b.placeholder("added", {1, of.rows, of.columns}, DType::kFloat32);
+      out = add_add(b, out, norm(added, of.columns, either()));
     }
   }
   if (either()) out = add_cast(b, out, dtype);
   return make_task(
       b.finish({{out}}), *parse_target(std::string("cuda --arch=") + arch, 0), "held operand");
+}
+
+/// Draws the extents, odd ones among them, too.
+inline Task drawn_held(Rng& rng, HeldKind kind, const char* arch = "sm_80", int64_t fewest = 8) {
+  HeldExtents of{.rows = fewest + rng.below(60),
+                 .terms = 16 * (3 + rng.below(9)) - 2 * rng.below(2),
+                 .columns = 8 * (1 + rng.below(12))};
+  // A norm is computed across threads if its rows have more elements than a warp has lanes.
+  if (kind == HeldKind::kAddedNorm) of.columns = std::max<int64_t>(40, of.columns);
+  return held_task(rng, kind, of, arch);
 }
 
 /// How far results may be apart, beside their size: where a sum in another order is rounded to the
