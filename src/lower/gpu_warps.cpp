@@ -100,7 +100,9 @@ Stmt GpuLowering::repeated(int64_t extent,
                            const std::function<Stmt(const Expr&)>& body) {
   if (extent == 1) return body(Expr(0));
   const VarId i = new_var("u", {0, extent - 1});
-  return make_stmt(For{i, Expr(extent), kind, 1, body(var(i))});
+  For loop{i, Expr(extent), kind, 1, body(var(i))};
+  loop.rolled = kind == LoopKind::kSerial;
+  return make_stmt(std::move(loop));
 }
 
 Stmt GpuLowering::unrolled(int64_t extent, const std::function<Stmt(const Expr&)>& body) {

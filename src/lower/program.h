@@ -134,6 +134,8 @@ struct For {
   int64_t prefetch_bytes = 0;  // distance ahead of operands that stream; 0: none, kPrefetchRound
   bool open = false;           // note to `unroll`: the extent is one of a range of extents
   bool double_buffer = false;  // fetches before a barrier run an iteration earlier
+  // Whether compilers are asked not to unroll the loop: two copies' values would not fit registers.
+  bool rolled = false;
 };
 struct Let {
   VarId var;

@@ -331,7 +331,7 @@ static int64_t copies_in(const Stmt& body) {
 std::string CPrinter::unrolling(const For& n) const {
   if (n.kind == LoopKind::kUnroll || n.kind == LoopKind::kVectorize) return "#pragma unroll";
   if (n.kind != LoopKind::kSerial) return "";
-  if (contains<Wait>(n.body)) return "#pragma unroll 1";
+  if (n.rolled || contains<Wait>(n.body)) return "#pragma unroll 1";
   const int64_t* known = as_int(n.extent);
   const int64_t copies = unrolled_ * copies_in(n.body);
   if (known == nullptr || copies == 1 || *known * copies <= kMostCopies) return "";

@@ -88,6 +88,7 @@ class Limits {
                            fetched_elements(plan) % vector_of(plan) == 0;
       return divided ? "" : "runs do not divide what is fetched of " + stage(plan).name;
     }
+    if (!plan.structure->fetches()) return "";
     if (shared_bytes(plan) > most_shared_bytes(plan)) return "too much shared memory";
     return group_takes_columns(plan) ? "" : "no instruction of a group has so many columns";
   }
