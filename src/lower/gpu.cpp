@@ -64,6 +64,15 @@ std::vector<const NestStage*> GpuLowering::attached_to(StageId id) const {
   return found;
 }
 
+std::vector<const NestStage*> GpuLowering::attached_to(const NestStage& root,
+                                                       bool contractions) const {
+  std::vector<const NestStage*> found = attached_to(root.stage);
+  std::erase_if(found, [&](const NestStage* stage) {
+    return nest_.tables->mmas[stage->stage].has_value() != contractions;
+  });
+  return found;
+}
+
 Stmt GpuLowering::decode(const std::vector<const NestLoop*>& loops,
                          const std::string& name,
                          const Expr& index,

@@ -30,7 +30,7 @@ Stmt GpuLowering::first_copies(const NestStage& root,
                                const WarpTile& tile,
                                const Expr& warp,
                                const std::function<Stmt(const Expr&)>& copy) {
-  const bool reduces = !reductions_of(root).empty();
+  const bool reduces = !attached_to(root, false).empty();
   const Stmt clear = clear_sums(tile);
   std::vector<Stmt> parts = {begins_early() ? early_copies(tile) : copies_ahead(tile, copy)};
   if (reduces) parts.push_back(reduce_rows(root, tile, warp));
@@ -47,12 +47,22 @@ Stmt GpuLowering::first_copies(const NestStage& root,
   return block(std::move(parts));
 }
 
-// Returns what is attached to the root beside its contractions.
-std::vector<const NestStage*> GpuLowering::reductions_of(const NestStage& root) const {
-  std::vector<const NestStage*> found = attached_to(root.stage);
-  std::erase_if(found,
-                [&](const NestStage* s) { return nest_.tables->mmas[s->stage].has_value(); });
-  return found;
+GpuLowering::Values GpuLowering::at_line(StageId id,
+                                         Values at,
+                                         size_t axis,
+                                         const Expr& line) const {
+  at[axis] = simple(min(at[axis] + line, Expr(dag_[id].axes[axis].extent - 1)));
+  return at;
+}
+
+Stmt GpuLowering::store_held(const WarpOperand& operand,
+                             const Expr& line,
+                             const Expr& first,
+                             const Expr& lane,
+                             const Expr& value) const {
+  Values to = shared_place(operand, Expr(0), line, first);
+  to.back() = simple(to.back() + lane);
+  return make_stmt(Store{operand.shared, to, value});
 }
 
 GpuLowering::Values GpuLowering::held_start(const WarpTile& tile) const {
@@ -115,24 +125,16 @@ void GpuLowering::read_sums(const std::vector<const NestStage*>& reductions,
     state(reductions[r]->stage) = {row.sums[r], [](const Values&) { return Values{Expr(0)}; }};
 }
 
-void GpuLowering::read_memory(const HeldRows& held) {
-  for (const HeldRow& h : held.tensors) state(h.tensor) = {h.memory, {}};
-}
-
 Stmt GpuLowering::reduce_rows(const NestStage& root, const WarpTile& tile, const Expr& warp) {
   const auto m = static_cast<size_t>(tile.contraction.m);
   const int64_t lines = root.block_extent(tile.contraction.m);
-  const std::vector<const NestStage*> reductions = reductions_of(root);
+  const std::vector<const NestStage*> reductions = attached_to(root, false);
   std::vector<TensorId> results;
   for (const NestStage* reduction : reductions) {
     results.push_back(add_buffer(*reduction, {lines}, Scope::kShared));
     shared_.push_back(results.back());
   }
-  const auto place = [&](const Expr& line) {
-    Values at = place_.block;
-    at[m] = simple(min(at[m] + line, Expr(dag_[root.stage].axes[m].extent - 1)));
-    return at;
-  };
+  const auto place = [&](const Expr& line) { return at_line(root.stage, place_.block, m, line); };
   const auto finish = [&](const ReducedRow& row) {
     std::vector<Stmt> stores;
     for (size_t i = 0; i < reductions.size(); ++i)
@@ -155,16 +157,10 @@ Stmt GpuLowering::hold_rows(const WarpTile& tile, const Expr& warp) {
   const size_t along = s.axes.size() - 1;
   const int64_t count = s.axes[along].extent;
   const Values start = held_start(tile);
-  const auto place = [&](const Expr& line) {
-    Values at = start;
-    at[along - 1] = simple(min(at[along - 1] + line, Expr(s.axes[along - 1].extent - 1)));
-    return at;
-  };
+  const auto place = [&](const Expr& line) { return at_line(id, start, along - 1, line); };
   const auto finish = [&](const ReducedRow& row) {
     const auto store = [&](const Expr& first, const Expr& lane, const Expr& value) {
-      Values to = shared_place(operand, Expr(0), row.line, first);
-      to.back() = simple(to.back() + lane);
-      return make_stmt(Store{operand.shared, to, value});
+      return store_held(operand, row.line, first, lane, value);
     };
     std::vector<Stmt> body = {
         each_run(row.held, count, [&](const Expr& first, const Expr& held_at) {
@@ -228,8 +224,8 @@ Stmt GpuLowering::fold_neighbours(const NestStage& reduction,
       {each_lane([&](const Expr&) { return combiner_identity(s.combiner, s.dtype); }), add});
 }
 
-// Replaces the loads that a condition guards, the same for all lanes, by loads of registers, so
-// that neighbours are loaded at once.
+// Replaces the loads that a condition guards, the same for all lanes, by loads of registers:
+// neighbours are then loaded at once.
 Expr GpuLowering::take_guarded_loads(const Expr& term, const Expr& lane, GuardedLoads& loads) {
   const Var* var = as<Var>(lane);
   if (var == nullptr) return term;
@@ -282,8 +278,7 @@ Stmt GpuLowering::hold_elements(const WarpTile& tile) {
       operand,
       lanes,
       [&](const Expr& line, const Expr& at) {
-        Values point = start;
-        point[along - 1] = simple(min(start[along - 1] + line, Expr(s.axes[along - 1].extent - 1)));
+        Values point = at_line(id, start, along - 1, line);
         point[along] = at;
         std::vector<Stmt> body;
         for (size_t i = 0; i < reductions.size(); ++i) {
@@ -291,9 +286,7 @@ Stmt GpuLowering::hold_elements(const WarpTile& tile) {
         }
         const auto store = [&](const std::function<Expr(const Expr&)>& value) {
           return vector(static_cast<int>(lanes), [&](const Expr& lane) {
-            Values to = shared_place(operand, Expr(0), line, at);
-            to.back() = simple(to.back() + lane);
-            return make_stmt(Store{operand.shared, to, value(lane)});
+            return store_held(operand, line, at, lane, value(lane));
           });
         };
         body.push_back(store([&](const Expr& lane) {

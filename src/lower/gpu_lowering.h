@@ -50,6 +50,8 @@ class GpuLowering : private ProgramParts {
 
   StageState& state(StageId id) { return stages_[static_cast<size_t>(id.value)]; }
   std::vector<const NestStage*> attached_to(StageId id) const;
+  /// Returns the contractions of warps that are attached to a root, or what else is.
+  std::vector<const NestStage*> attached_to(const NestStage& root, bool contractions) const;
   /// Adds a buffer in registers of the kernel at hand.
   TensorId hold(const NestStage& stage, std::vector<int64_t> held, const char* suffix = "");
   /// Allocates these registers around a body.
@@ -349,6 +351,7 @@ class GpuLowering : private ProgramParts {
                   size_t offset,
                   const Emit& inner);
   void read_held(const HeldRows& held, const Expr& at);
+  void read_memory(const HeldRows& held);
   Stmt load_rows(const HeldRows& held, int64_t count, const Values& row);
   Stmt rows(const NestStage& root);
   /// Each thread of the row folds its share of the terms into `sum`, then the others' shares.
@@ -366,7 +369,14 @@ class GpuLowering : private ProgramParts {
                     const Expr& warp,
                     const std::function<Stmt(const Expr&)>& copy);
   Stmt hold_elements(const WarpTile& tile);
-  std::vector<const NestStage*> reductions_of(const NestStage& root) const;
+  /// Returns `at` moved to a line of the block along an axis of a stage, at most to the last one.
+  Values at_line(StageId id, Values at, size_t axis, const Expr& line) const;
+  /// Stores an element of a held operand, `lane` elements from `first` on in a line.
+  Stmt store_held(const WarpOperand& operand,
+                  const Expr& line,
+                  const Expr& first,
+                  const Expr& lane,
+                  const Expr& value) const;
   /// The warps reduce the rows of the block that the root needs reductions of.
   Stmt reduce_rows(const NestStage& root, const WarpTile& tile, const Expr& warp);
   Stmt hold_rows(const WarpTile& tile, const Expr& warp);
@@ -389,7 +399,6 @@ class GpuLowering : private ProgramParts {
   void read_sums(const std::vector<const NestStage*>& reductions,
                  const ReducedRow& row,
                  size_t count);
-  void read_memory(const HeldRows& held);
   /// Returns where the rows of a block begin in the held operand.
   Values held_start(const WarpTile& tile) const;
   /// A load for each lane of a vector under one condition, and the registers it goes to.

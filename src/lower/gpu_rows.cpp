@@ -140,6 +140,10 @@ void GpuLowering::read_held(const HeldRows& held, const Expr& at) {
     state(row.tensor) = {row.registers, [at](const Values&) { return Values{at}; }};
 }
 
+void GpuLowering::read_memory(const HeldRows& held) {
+  for (const HeldRow& row : held.tensors) state(row.tensor) = {row.memory, {}};
+}
+
 Stmt GpuLowering::load_rows(const HeldRows& held, int64_t count, const Values& row) {
   return each_run(held, count, [&](const Expr& first, const Expr& place) {
     std::vector<Stmt> loads;
@@ -183,7 +187,7 @@ Stmt GpuLowering::rows(const NestStage& root) {
     return block(std::move(body));
   });
   // Other kernels read the tensors in memory.
-  for (const HeldRow& h : held.tensors) state(h.tensor) = {h.memory, {}};
+  read_memory(held);
   return with_registers(std::move(result));
 }
 

@@ -529,8 +529,7 @@ void GpuLowering::hold_operand(WarpOperand& operand, const WarpTile& tile, int64
 }
 
 Stmt GpuLowering::warp_tile(const NestStage& root) {
-  std::vector<const NestStage*> sums = attached_to(root.stage);
-  std::erase_if(sums, [&](const NestStage* s) { return !nest_.tables->mmas[s->stage]; });
+  const std::vector<const NestStage*> sums = attached_to(root, true);
   CHECK(!sums.empty()) << "a sketch of warps without a contraction for them";
   return of_warps([&](const Expr& warp, const Expr& lane) {
     std::vector<WarpTile> tiles;

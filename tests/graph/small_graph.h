@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "graph/functions/body.h"
 #include "graph/networks/network_builder.h"
@@ -49,6 +51,19 @@ inline void expect_near(const Tensor& found, const Tensor& expected, double tole
     ASSERT_NEAR(found.get(i), expected.get(i), tolerance * (1 + std::abs(expected.get(i))))
         << "element " << i;
   }
+}
+
+/// The operators of each kernel, in order: "MatMul+Relu+Cast, MatMul".
+inline std::string kernels(const Graph& graph) {
+  std::map<int, std::string> groups;
+  for (const Node& node : graph.nodes) {
+    if (node.group < 0) continue;
+    std::string& text = groups[node.group];
+    text += (text.empty() ? "" : "+") + node.op;
+  }
+  std::string text;
+  for (const auto& [number, group] : groups) text += (text.empty() ? "" : ", ") + group;
+  return text;
 }
 
 /// An operand of run_op: an input of the network, or a constant.

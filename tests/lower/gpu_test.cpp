@@ -177,7 +177,7 @@ TEST(GpuProgram, TakesNeighboursAsVectors) {
 // of the product they are added to.
 TEST(GpuProgram, MakesOperandsOfItsOwn) {
   Rng rng(31);
-  for (const HeldDevice& device : kHeldDevices) {
+  for (const WarpDevice& device : kHeldDevices) {
     for (int i = 0; i < candidates_each(12); ++i) {
       for (const HeldKind kind : kHeldKinds) {
         const Task task = drawn_held(rng, kind, device.arch, device.fewest);
@@ -190,7 +190,7 @@ TEST(GpuProgram, MakesOperandsOfItsOwn) {
 
 TEST(GpuProgram, AttendsInOneKernel) {
   Rng rng(23);
-  for (const AttentionDevice& device : kAttentionDevices) {
+  for (const WarpDevice& device : kAttentionDevices) {
     for (int i = 0; i < candidates_each(12); ++i) {
       const Task task = drawn_attention(rng, device.arch, device.fewest);
       SCOPED_TRACE(print(task.dag));
@@ -213,7 +213,7 @@ TEST(GpuProgram, AttendsWhereChunksAreHidden) {
       in.visible = b.placeholder("visible", {2, 1, 36, 90}, DType::kBool);
       const StageId out = add_attention(b, in, p);
       const ComputeDag dag = b.finish({{out}});
-      for (const AttentionDevice& device : kAttentionDevices) {
+      for (const WarpDevice& device : kAttentionDevices) {
         const std::string target = std::string("cuda --arch=") + device.arch;
         const Task task = make_task(dag, *parse_target(target, 0), "attention");
         expect_right(task, warp_space(task, device.structure), 8, [](std::vector<Tensor>& inputs) {

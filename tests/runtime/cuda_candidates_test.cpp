@@ -31,7 +31,7 @@ TEST(FakeCudaWarpCandidates, ComputeWhatTheDagDoes) {
 
 TEST(FakeCudaWarpCandidates, AttendInOneKernel) {
   Rng rng(29);
-  for (const AttentionDevice& device : kAttentionDevices) {
+  for (const WarpDevice& device : kAttentionDevices) {
     const FakeCuda cuda(std::string("arch=") + (device.arch + 3));
     for (int i = 0; i < candidates_each(6); ++i) {
       const Task task = drawn_attention(rng, device.arch, device.fewest);
@@ -44,7 +44,7 @@ TEST(FakeCudaWarpCandidates, AttendInOneKernel) {
 
 TEST(FakeCudaWarpCandidates, MakeOperandsOfTheirOwn) {
   Rng rng(31);
-  for (const HeldDevice& device : kHeldDevices) {
+  for (const WarpDevice& device : kHeldDevices) {
     const FakeCuda cuda(std::string("arch=") + (device.arch + 3));
     for (int i = 0; i < candidates_each(2); ++i) {
       for (const HeldKind kind : kHeldKinds) {

@@ -65,13 +65,13 @@ TEST(CudaWarps, AttendAndMakeOperandsOfTheirOwn) {
   const auto runs = [&](int first) {
     return compute_capability(arch) >= 80 && (first < 90 || compute_capability(arch) == 90);
   };
-  for (const AttentionDevice& device : kAttentionDevices) {
+  for (const WarpDevice& device : kAttentionDevices) {
     if (!runs(compute_capability(device.arch))) continue;
     const Task task = drawn_attention(rng, arch.c_str(), device.fewest);
     SCOPED_TRACE(print(task.dag));
     expect_candidates_compute(task, warp_space(task, device.structure));
   }
-  for (const HeldDevice& device : kHeldDevices) {
+  for (const WarpDevice& device : kHeldDevices) {
     for (const HeldKind kind : kHeldKinds) {
       if (!runs(compute_capability(device.arch))) continue;
       const Task task = drawn_held(rng, kind, arch.c_str(), device.fewest);

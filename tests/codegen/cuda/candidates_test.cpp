@@ -95,7 +95,7 @@ TEST_F(CudaWarpCandidates, Compile) {
 TEST_F(CudaWarpCandidates, OfOperandsThatAKernelMakesCompile) {
   Rng rng(41);
   int compiled = 0, spilled = 0;
-  for (const HeldDevice& device : kHeldDevices) {
+  for (const WarpDevice& device : kHeldDevices) {
     for (int i = 0; i < candidates_each(2); ++i) {
       for (const HeldKind kind : kHeldKinds) {
         const Task task = drawn_held(rng, kind, device.arch, device.fewest);
@@ -321,7 +321,7 @@ TEST_F(CudaRegisters, SufficeForTheBestDraftsOfWarps) {
 // columns a warp, whose copies have odd addresses, may miss a register.
 TEST_F(CudaRegisters, SufficeForTheBestDraftsOfOperandsThatAKernelMakes) {
   Rng rng(43);
-  for (const HeldDevice& device : kHeldDevices) {
+  for (const WarpDevice& device : kHeldDevices) {
     for (const auto& [kind, of] : {std::pair(HeldKind::kLayerNorm, HeldExtents{128, 768, 2304}),
                                    std::pair(HeldKind::kAddedNorm, HeldExtents{128, 768, 768}),
                                    std::pair(HeldKind::kGated, HeldExtents{128, 576, 1536}),

@@ -34,15 +34,7 @@ std::string kernels(const Graph& graph, const PassOptions& options) {
   const Result<std::vector<Tensor>> found = interpret_graph(after, inputs);
   EXPECT_TRUE(expected.ok() && found.ok());
   for (size_t i = 0; i < expected->size(); ++i) expect_near((*found)[i], (*expected)[i], 0.02);
-  std::map<int, std::string> groups;
-  for (const Node& node : after.nodes) {
-    if (node.group < 0) continue;
-    std::string& text = groups[node.group];
-    text += (text.empty() ? "" : "+") + node.op;
-  }
-  std::string text;
-  for (const auto& [number, group] : groups) text += (text.empty() ? "" : ", ") + group;
-  return text;
+  return kernels(after);
 }
 
 TEST(HeldOperands, ANormIsOfTheProductThatReadsIt) {

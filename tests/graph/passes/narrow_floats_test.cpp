@@ -45,19 +45,6 @@ Graph narrowed(const Graph& graph, bool exact = true, const PassOptions& options
   return after;
 }
 
-// The operators of each kernel, in order: "MatMul+Relu+Cast, MatMul".
-std::string kernels(const Graph& graph) {
-  std::map<int, std::string> groups;
-  for (const Node& node : graph.nodes) {
-    if (node.group < 0) continue;
-    std::string& text = groups[node.group];
-    text += (text.empty() ? "" : "+") + node.op;
-  }
-  std::string text;
-  for (const auto& [number, group] : groups) text += (text.empty() ? "" : ", ") + group;
-  return text;
-}
-
 TEST(NarrowFloats, AValueBetweenTwoKernelsIsRoundedOnce) {
   NetworkBuilder b("chain");
   const ValueId x = b.input("x", {4, 8, 2}, DType::kFloat32);

@@ -62,11 +62,7 @@ inline Task drawn_attention(Rng& rng, const char* arch = "sm_80", int64_t fewest
 }
 
 /// The structures of attention, each on a device that has it.
-struct AttentionDevice {
-  const char *arch, *structure;
-  int64_t fewest;  // queries that it takes
-};
-inline constexpr AttentionDevice kAttentionDevices[] = {{"sm_80", "attention-tile", 8},
-                                                        {"sm_90", "group-attention-tile", 32}};
+inline constexpr WarpDevice kAttentionDevices[] = {{"sm_80", "attention-tile", 8},
+                                                   {"sm_90", "group-attention-tile", 32}};
 
 }  // namespace pruner

@@ -115,11 +115,7 @@ inline Space held_space(const Task& task, const std::string& structure) {
 }
 
 /// The structures that hold operands, each on a device that has it.
-struct HeldDevice {
-  const char *arch, *structure;
-  int64_t fewest;  // rows that it takes
-};
-inline constexpr HeldDevice kHeldDevices[] = {{"sm_80", "m16n8k16-tile", 8},
+inline constexpr WarpDevice kHeldDevices[] = {{"sm_80", "m16n8k16-tile", 8},
                                               {"sm_90", "m64n8k16-tile", 32}};
 
 }  // namespace pruner

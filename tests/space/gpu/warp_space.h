@@ -59,6 +59,12 @@ inline constexpr WarpOperator kWarpOperators[] = {
     {"sm_90", "attention 1 2 130 130 96 causal=1 bits=16 exponent=8", "group-attention-tile"},
 };
 
+/// A structure on a device that has it, and the fewest rows that it takes.
+struct WarpDevice {
+  const char *arch, *structure;
+  int64_t fewest;
+};
+
 inline Task warp_task(const WarpOperator& row) {
   const Result<Target> target = parse_target(std::string("cuda --arch=") + row.arch, 0);
   EXPECT_TRUE(target.ok()) << target.error().message();
